@@ -1,0 +1,180 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+
+namespace trtmc {
+namespace {
+
+Error system_error(const std::filesystem::path& path, std::string_view doing, int number) {
+  ErrorCode code = ErrorCode::kInvalidArgument;
+  if (number == ENOENT || number == ENOTDIR) code = ErrorCode::kNotFound;
+  if (number == ENOSPC || number == EDQUOT || number == ENOMEM || number == EFBIG) {
+    code = ErrorCode::kExhausted;
+  }
+  return {code, fmt::format("{}: {}: {}", path.string(), doing, std::strerror(number))};
+}
+
+// A file descriptor that closes itself.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ > STDERR_FILENO) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+std::filesystem::path folder_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+}
+
+void sync_folder(const std::filesystem::path& folder) {
+  const Descriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd.get() >= 0) ::fsync(fd.get());
+}
+
+}  // namespace
+
+MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
+  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd.get() < 0) throw system_error(path, "can't open", errno);
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) throw system_error(path, "can't read its size", errno);
+  if (!S_ISREG(status.st_mode)) {
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: not a regular file", path.string()));
+  }
+  const auto size = static_cast<size_t>(status.st_size);
+  if (size == 0) return;
+  void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd.get(), 0);
+  if (address == MAP_FAILED) throw system_error(path, "can't map", errno);
+  bytes_ = {static_cast<const std::byte*>(address), size};
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : path_(std::move(other.path_)), bytes_(std::exchange(other.bytes_, {})) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+MappedFile::~MappedFile() {
+  if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+AtomicFile::AtomicFile(std::filesystem::path path, uint64_t size, IfExists if_exists)
+    : path_(std::move(path)), if_exists_(if_exists) {
+  if (if_exists_ == IfExists::kRefuse && std::filesystem::exists(path_)) {
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: exists already", path_.string()),
+                "use --force to replace it");
+  }
+  if (std::filesystem::is_directory(path_)) {
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: is a folder", path_.string()));
+  }
+  const std::filesystem::path folder = folder_of(path_);
+  fd_ = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0644);
+  if (fd_ < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
+    temporary_ = folder / fmt::format(".{}.partial-{}", path_.filename().string(), ::getpid());
+    fd_ = ::open(temporary_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0644);
+  }
+  if (fd_ < 0) throw system_error(folder, "can't write here", errno);
+  if (size == 0) return;
+  const int error = ::posix_fallocate(fd_, 0, static_cast<off_t>(size));
+  if (error == 0 || error == EOPNOTSUPP || error == EINVAL) return;
+  ::close(fd_);
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  throw system_error(path_, fmt::format("can't reserve {} bytes", size), error);
+}
+
+AtomicFile::~AtomicFile() {
+  if (fd_ >= 0) ::close(fd_);
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+void AtomicFile::write_at(uint64_t offset, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) throw system_error(path_, "can't write", written < 0 ? errno : ENOSPC);
+    bytes = bytes.subspan(static_cast<size_t>(written));
+    offset += static_cast<uint64_t>(written);
+  }
+}
+
+// linkat() can't replace, so a replacement goes through a hidden name for the moment of the rename.
+void AtomicFile::link_unnamed() const {
+  const std::string self = fmt::format("/proc/self/fd/{}", fd_);
+  if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) == 0) return;
+  if (errno != EEXIST || if_exists_ == IfExists::kRefuse) {
+    if (errno == EEXIST) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  fmt::format("{}: appeared meanwhile", path_.string()),
+                  "use --force to replace it");
+    }
+    throw system_error(path_, "can't give the file its name", errno);
+  }
+  const std::filesystem::path hidden =
+      folder_of(path_) / fmt::format(".{}.new-{}", path_.filename().string(), ::getpid());
+  ::unlink(hidden.c_str());
+  if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, hidden.c_str(), AT_SYMLINK_FOLLOW) != 0) {
+    throw system_error(hidden, "can't give the file its name", errno);
+  }
+  if (::rename(hidden.c_str(), path_.c_str()) == 0) return;
+  const int error = errno;
+  ::unlink(hidden.c_str());
+  throw system_error(path_, "can't replace", error);
+}
+
+void AtomicFile::commit() {
+  if (::fsync(fd_) != 0) throw system_error(path_, "can't flush to disk", errno);
+  if (temporary_.empty()) {
+    link_unnamed();
+  } else {
+    if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
+      throw system_error(path_, "can't rename into place", errno);
+    }
+    temporary_.clear();
+  }
+  sync_folder(folder_of(path_));
+}
+
+std::string read_file(const std::filesystem::path& path, uint64_t max_bytes) {
+  const bool standard_input = path == "-";
+  const Descriptor fd(standard_input ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd.get() < 0) throw system_error(path, "can't open", errno);
+  std::string text;
+  for (size_t used = 0;;) {
+    text.resize(std::max<size_t>(used * 2, 65536));
+    const ssize_t got = ::read(fd.get(), text.data() + used, text.size() - used);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw system_error(standard_input ? "standard input" : path, "can't read", errno);
+    used += static_cast<size_t>(got);
+    if (used > max_bytes) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  fmt::format("{}: more than the {} bytes that are read of such a file",
+                              standard_input ? "standard input" : path.string(), max_bytes));
+    }
+    if (got == 0) {
+      text.resize(used);
+      return text;
+    }
+  }
+}
+
+}  // namespace trtmc

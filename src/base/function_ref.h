@@ -1,0 +1,32 @@
+// A borrowed callable: two words, no allocation. Must not outlive what it was made from.
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+namespace trtmc {
+
+template <typename Signature>
+class FunctionRef;
+
+template <typename Result, typename... Args>
+class FunctionRef<Result(Args...)> {
+ public:
+  template <typename Callable>
+  requires(!std::is_same_v<std::remove_cvref_t<Callable>, FunctionRef>) FunctionRef(
+      Callable&&
+          callable)  // NOLINT(google-explicit-constructor,bugprone-forwarding-reference-overload)
+      : object_(const_cast<void*>(static_cast<const void*>(&callable))),
+        call_([](void* object, Args... args) -> Result {
+          return (*static_cast<std::remove_reference_t<Callable>*>(object))(
+              std::forward<Args>(args)...);
+        }) {}
+
+  Result operator()(Args... args) const { return call_(object_, std::forward<Args>(args)...); }
+
+ private:
+  void* object_;
+  Result (*call_)(void*, Args...);
+};
+
+}  // namespace trtmc

@@ -1,0 +1,48 @@
+// The JSON at the head of a bundle: what the model is and where it came from. docs/bundle_format.md
+// is normative. Strict both ways: an unknown key is refused, a missing one too.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/token.h"
+#include "model/decoder_spec.h"
+#include "model/sampling.h"
+#include "text/output_markers.h"
+
+namespace trtmc {
+
+struct FileHash {
+  std::string name;  // Relative to the checkpoint.
+  uint64_t bytes;
+  std::string sha256;  // Hexadecimal.
+  bool operator==(const FileHash&) const = default;
+};
+
+struct Manifest {
+  std::string family;           // "smollm3"
+  std::string strategy;         // "smollm3_decoder_kv_cache"
+  std::string source;           // Hub id, or the name of the checkpoint's folder.
+  std::string source_revision;  // A commit, or empty if unknown.
+  std::string producer;         // "trtmc 0.1.0"
+  std::string licence;          // As the model's card says, or empty.
+  std::vector<FileHash> source_files;
+  std::string unicode_version;  // Of the tokenizer's character classes.
+  DecoderSpec spec;
+  std::string quantization;  // "none", later "q8", "q4", …
+  std::vector<TokenId> stop_ids;
+  SamplingParams default_sampling;
+  OutputMarkers markers;
+
+  bool operator==(const Manifest&) const = default;
+};
+
+Json to_json(const Manifest& manifest);
+// Throws kCorrupt naming the key.
+Manifest manifest_from_json(const Json& json);
+
+// The spec alone, as it stands under "spec": also what `inspect --json` prints.
+Json to_json(const DecoderSpec& spec);
+
+}  // namespace trtmc

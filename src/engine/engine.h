@@ -1,0 +1,64 @@
+// Runs generation requests on one executor: one loop thread owns every sequence, requests come in
+// and events go out through one queue each.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "engine/generation.h"
+#include "engine/loaded_model.h"
+
+namespace trtmc {
+
+struct EngineOptions {
+  int max_queued = 256;           // Waiting requests; beyond it submit() throws kExhausted.
+  int max_tokens_per_step = 512;  // A step's token budget, prompts and answers together.
+};
+
+struct Usage {
+  int prompt_tokens = 0;
+  int completion_tokens = 0;
+  int cached_tokens = 0;
+};
+
+struct PromptScores {
+  std::vector<TokenScore> tokens;  // [prompt - 1]: of prompt token i + 1 given those before it.
+};
+
+// One request's end of the event queue. Used by one thread. Cancels the request when it dies early.
+class TokenStream {
+ public:
+  ~TokenStream();
+  TokenStream(TokenStream&&) noexcept;
+
+  // The next event, waiting for it; nothing once every choice has finished.
+  std::optional<TokenEvent> next();
+  void cancel();                              // From any thread; the stream ends with kCancelled.
+  Usage usage() const;                        // So far.
+  const PromptScores& prompt_scores() const;  // Filled before the first event, if asked for.
+
+  struct Shared;  // The engine's own.
+  explicit TokenStream(std::shared_ptr<Shared> shared);
+
+ private:
+  std::shared_ptr<Shared> shared_;
+};
+
+class Engine {
+ public:
+  // The model must outlive the engine.
+  Engine(const LoadedModel& model, const EngineOptions& options);
+  ~Engine();  // Cancels what still runs.
+
+  // Throws kInvalidArgument for a request that can't be run (an empty prompt, an id out of range,
+  // longer than the context), kExhausted when the queue is full.
+  TokenStream submit(GenerationRequest request);
+
+  bool healthy() const;  // False once the device is lost.
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace trtmc

@@ -1,0 +1,23 @@
+// Log-likelihood and perplexity of token ids: what `score` prints and what echo with logprobs
+// returns.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "backends/backend.h"
+
+namespace trtmc {
+
+struct TextScore {
+  std::vector<double>
+      token_logprobs;      // [ids]; the first of each window is NaN: nothing precedes it.
+  double logprob_sum = 0;  // Of those that are not NaN, natural logarithm.
+  int scored = 0;
+  double perplexity() const;  // exp(-logprob_sum / scored); NaN if nothing was scored.
+};
+
+// Scores `ids` in disjoint windows of `window` tokens (0: one window, which must fit the context).
+TextScore score_tokens(Executor& executor, std::span<const TokenId> ids, int window);
+
+}  // namespace trtmc

@@ -1,0 +1,74 @@
+// From logits to a token, the same on every backend: equal logits, parameters and draw give equal
+// tokens.
+//
+// Order, after Transformers' processors and warpers with OpenAI's bias in front:
+//   logit bias, repetition penalty, presence and frequency penalties, allowed mask, temperature,
+//   top-k, top-p, min-p, draw.
+// Temperature 0 takes the largest logit after the mask, the smaller id of equals.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/token.h"
+
+namespace trtmc {
+
+struct SamplingParams {
+  double temperature = 1;
+  int top_k = 0;     // 0: no limit.
+  double top_p = 1;  // 1: no limit.
+  double min_p = 0;  // 0: no limit.
+  double repetition_penalty = 1;
+  double presence_penalty = 0;
+  double frequency_penalty = 0;
+  std::vector<std::pair<TokenId, float>> logit_bias;
+  uint64_t seed = 0;
+  bool operator==(const SamplingParams&) const = default;
+};
+
+// Throws kInvalidArgument naming the parameter that is out of its range.
+void validate(const SamplingParams& params);
+
+struct TokenCount {
+  TokenId token;
+  int in_prompt;  // The repetition penalty counts prompt and output, the other two the output only.
+  int in_output;
+};
+
+struct TokenLogprob {
+  TokenId token;
+  float logprob;
+};
+
+// Everything that a sampler on any device needs for one row of logits.
+struct SampleRow {
+  int row;  // Index among the step's rows with logits.
+  const SamplingParams* params;
+  uint64_t draw;  // Index of the random draw: one per generated token.
+  std::span<const TokenCount> counts;
+  std::span<const uint32_t> allowed;  // Bit mask over the vocabulary; empty: every token.
+  int top_logprobs;                   // How many of the most likely tokens to report.
+};
+
+// `logprob` and `top` are those of the model's own distribution: before bias, penalties and
+// temperature.
+struct Sampled {
+  TokenId token;
+  float logprob;
+  std::vector<TokenLogprob> top;  // Most likely first.
+};
+
+// logits: [vocab]; left as they are.
+Sampled sample_token(std::span<const float> logits, const SampleRow& row);
+
+// log softmax(logits)[token], summed in double.
+double log_probability(std::span<const float> logits, TokenId token);
+
+// The `draw`-th uniform number in [0, 1) of the generator keyed by `seed`: Philox 4x32-10 (Salmon
+// et al., "Parallel random numbers: as easy as 1, 2, 3", 2011) at counter `draw`, 53 bits.
+double uniform_draw(uint64_t seed, uint64_t draw);
+
+}  // namespace trtmc

@@ -1,0 +1,42 @@
+// Proofs that a bundle is what it should be, as values: each check has its figure and its
+// threshold.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/backend.h"
+#include "base/json.h"
+#include "bundle/bundle.h"
+
+namespace trtmc {
+
+struct Check {
+  std::string name;  // "logits relative L2, worst position"
+  double figure;
+  double threshold;
+  bool at_most;      // figure <= threshold passes, else figure >= threshold.
+  std::string note;  // Where the worst stood, or empty.
+  bool passed() const { return at_most ? figure <= threshold : figure >= threshold; }
+};
+
+struct VerifyReport {
+  std::vector<Check> checks;
+  bool passed() const;
+};
+
+// Hashes of every section.
+VerifyReport verify_hashes(const Bundle& bundle);
+// Every stored tensor against the checkpoint's: bit-equal where nothing is quantised; file hashes.
+VerifyReport verify_checkpoint(const Bundle& bundle, const std::filesystem::path& checkpoint);
+// `backend` against reference on fixed random token batches, whole steps.
+VerifyReport verify_backend(const Bundle& bundle, std::string_view backend,
+                            const ExecutorOptions& options);
+// Against Transformers' recorded results (docs/testing.md has the format; its thresholds are in the
+// file).
+VerifyReport verify_goldens(const Bundle& bundle, std::string_view backend,
+                            const ExecutorOptions& options, const Json& goldens);
+
+}  // namespace trtmc
