@@ -1,0 +1,139 @@
+#include "base/file.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+
+#include "base/error.h"
+
+namespace trtmc {
+namespace {
+
+namespace fs = std::filesystem;
+
+class FileTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() /
+              ("trtmc-file-test-" + std::to_string(::getpid()) + "-" +
+               ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  void put(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ / name) << text;
+  }
+  std::string get(const std::string& name) { return read_file(folder_ / name); }
+  int num_entries() {
+    return static_cast<int>(
+        std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+  }
+
+  fs::path folder_;
+};
+
+ErrorCode code_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  ADD_FAILURE() << "no error";
+  return ErrorCode::kInternal;
+}
+
+TEST_F(FileTest, MapsAFile) {
+  put("a", "hello");
+  MappedFile file(folder_ / "a");
+  EXPECT_EQ(as_text(file.bytes()), "hello");
+  const MappedFile moved = std::move(file);
+  EXPECT_EQ(as_text(moved.bytes()), "hello");
+}
+
+TEST_F(FileTest, MapsAnEmptyFileAsNoBytes) {
+  put("a", "");
+  EXPECT_TRUE(MappedFile(folder_ / "a").bytes().empty());
+}
+
+TEST_F(FileTest, MappingWhatIsNotAFileSaysSo) {
+  EXPECT_EQ(code_of([&] { MappedFile file(folder_ / "missing"); }), ErrorCode::kNotFound);
+  EXPECT_EQ(code_of([&] { MappedFile file(folder_); }), ErrorCode::kInvalidArgument);
+}
+
+TEST_F(FileTest, AnAtomicFileAppearsWholeAtCommit) {
+  {
+    AtomicFile file(folder_ / "a", 5, AtomicFile::IfExists::kRefuse);
+    file.write_at(3, as_bytes("lo"));
+    file.write_at(0, as_bytes("hel"));
+    EXPECT_FALSE(fs::exists(folder_ / "a"));
+    file.commit();
+  }
+  EXPECT_EQ(get("a"), "hello");
+  EXPECT_EQ(num_entries(), 1);
+}
+
+TEST_F(FileTest, AnAtomicFileThatIsDroppedLeavesNothing) {
+  { AtomicFile file(folder_ / "a", 100, AtomicFile::IfExists::kRefuse); }
+  EXPECT_EQ(num_entries(), 0);
+}
+
+TEST_F(FileTest, AKilledWriterLeavesNothing) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    AtomicFile file(folder_ / "a", 100, AtomicFile::IfExists::kRefuse);
+    file.write_at(0, as_bytes("half"));
+    ::raise(SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(num_entries(), 0);
+}
+
+TEST_F(FileTest, AnExistingFileIsReplacedOnlyOnRequest) {
+  put("a", "old");
+  EXPECT_EQ(code_of([&] { AtomicFile file(folder_ / "a", 3, AtomicFile::IfExists::kRefuse); }),
+            ErrorCode::kInvalidArgument);
+  EXPECT_EQ(get("a"), "old");
+  AtomicFile file(folder_ / "a", 3, AtomicFile::IfExists::kReplace);
+  file.write_at(0, as_bytes("new"));
+  EXPECT_EQ(get("a"), "old");
+  file.commit();
+  EXPECT_EQ(get("a"), "new");
+  EXPECT_EQ(num_entries(), 1);
+}
+
+TEST_F(FileTest, AFileThatAppearsMeanwhileIsNotOverwritten) {
+  AtomicFile file(folder_ / "a", 3, AtomicFile::IfExists::kRefuse);
+  put("a", "theirs");
+  EXPECT_EQ(code_of([&] { file.commit(); }), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(get("a"), "theirs");
+}
+
+TEST_F(FileTest, MoreThanTheDiskHoldsIsRefusedAtTheStart) {
+  EXPECT_EQ(code_of([&] {
+              AtomicFile file(folder_ / "a", uint64_t{1} << 60, AtomicFile::IfExists::kRefuse);
+            }),
+            ErrorCode::kExhausted);
+  EXPECT_EQ(num_entries(), 0);
+}
+
+TEST_F(FileTest, AFolderThatIsMissingIsNamed) {
+  EXPECT_EQ(
+      code_of([&] { AtomicFile file(folder_ / "no" / "a", 1, AtomicFile::IfExists::kRefuse); }),
+      ErrorCode::kNotFound);
+}
+
+TEST_F(FileTest, ReadingStopsAtTheLimit) {
+  put("a", std::string(1000, 'x'));
+  EXPECT_EQ(read_file(folder_ / "a", 1000).size(), 1000u);
+  EXPECT_EQ(code_of([&] { (void)read_file(folder_ / "a", 999); }), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(code_of([&] { (void)read_file(folder_); }), ErrorCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace trtmc
