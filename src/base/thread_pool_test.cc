@@ -1,0 +1,77 @@
+#include "base/thread_pool.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <atomic>
+#include <chrono>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "base/cpu_info.h"
+
+namespace trtmc {
+namespace {
+
+class ThreadPoolOf : public testing::TestWithParam<int> {};
+
+TEST_P(ThreadPoolOf, CallsTheTaskOnceOnEveryThread) {
+  ThreadPool pool(GetParam());
+  ASSERT_EQ(pool.num_threads(), GetParam());
+  std::vector<int> calls(static_cast<size_t>(GetParam()));
+  for (int round = 0; round < 1000; ++round) {
+    pool.run([&](int thread) { ++calls[static_cast<size_t>(thread)]; });
+  }
+  EXPECT_EQ(calls, std::vector<int>(calls.size(), 1000));
+}
+
+TEST_P(ThreadPoolOf, EndsARunAfterTheWorkOfAll) {
+  ThreadPool pool(GetParam());
+  std::vector<int64_t> parts(static_cast<size_t>(GetParam()));
+  for (int64_t round = 1; round <= 200; ++round) {
+    pool.run([&](int thread) { parts[static_cast<size_t>(thread)] = round; });
+    ASSERT_EQ(std::accumulate(parts.begin(), parts.end(), int64_t{0}), round * GetParam());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, ThreadPoolOf, testing::Values(1, 2, 3, 8));
+
+TEST(ThreadPool, CallsTheTaskOnTheCallerAsThreadZero) {
+  ThreadPool pool(2);
+  std::vector<std::thread::id> ids(2);
+  pool.run([&](int thread) { ids[static_cast<size_t>(thread)] = std::this_thread::get_id(); });
+  EXPECT_EQ(ids[0], std::this_thread::get_id());
+  EXPECT_NE(ids[1], std::this_thread::get_id());
+}
+
+TEST(ThreadPool, WakesThreadsThatHaveGoneToSleep) {
+  ThreadPool pool(3);
+  std::atomic<int> calls = 0;
+  for (int round = 0; round < 3; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    pool.run([&](int thread) {
+      // The others finish long before the last, so that the caller sleeps too.
+      if (thread == 2) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      ++calls;
+    });
+  }
+  EXPECT_EQ(calls, 9);
+}
+
+TEST(ThreadPool, LeavesTheCallersAffinityAlone) {
+  const std::vector<int> before = usable_cores();
+  ThreadPool pool(2);
+  pool.run([](int) {});
+  EXPECT_EQ(usable_cores(), before);
+}
+
+TEST(ThreadPool, DefaultsToNoMoreThreadsThanCores) {
+  const int cores = static_cast<int>(usable_cores().size());
+  EXPECT_GE(ThreadPool::default_num_threads(), 1);
+  EXPECT_LE(ThreadPool::default_num_threads(), cores);
+  EXPECT_LE(static_cast<unsigned>(cores), std::thread::hardware_concurrency());
+}
+
+}  // namespace
+}  // namespace trtmc
