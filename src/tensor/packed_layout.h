@@ -53,6 +53,11 @@ struct PackedLayout {
 void pack_panel(const PackedLayout& layout, std::span<const std::span<const float>> rows,
                 std::span<std::byte> out);
 
+// The same from rows that already are of layout.dtype, bit for bit: layout.cols elements each, not
+// necessarily aligned.
+void pack_panel_bytes(const PackedLayout& layout, std::span<const std::span<const std::byte>> rows,
+                      std::span<std::byte> out);
+
 // Row `row` as float. out: [cols].
 void unpack_row(const PackedLayout& layout, std::span<const std::byte> packed, int64_t row,
                 std::span<float> out);

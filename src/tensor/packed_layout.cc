@@ -1,0 +1,129 @@
+#include "tensor/packed_layout.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <type_traits>
+
+#include "base/check.h"
+
+namespace trtmc {
+namespace {
+
+constexpr size_t kRows = PackedLayout::kPanelRows;
+
+// Columns packed at a time: 16 rows of them stay in the first-level cache.
+constexpr size_t kChunkColumns = 256;
+// Rows of a checkpoint often lie a multiple of 4096 bytes apart, so that their columns compete for
+// the same cache lines; their copies here do not, thanks to the odd distance.
+constexpr size_t kChunkStride = kChunkColumns + 16;
+
+// Some columns of a panel, row by row, elements as stored. What no row fills stays zero.
+template <typename Element>
+using Chunk = std::array<std::array<Element, kChunkStride>, kRows>;
+
+// Element is what lies side by side: a group of one row's columns. out: [groups, 16] Groups.
+template <typename Group, typename Element>
+void interleave(const Chunk<Element>& chunk, size_t groups, std::byte* out) {
+  for (size_t group = 0; group < groups; ++group) {
+    std::array<Group, kRows> line;
+    for (size_t row = 0; row < kRows; ++row) {
+      std::memcpy(&line[row],
+                  reinterpret_cast<const std::byte*>(chunk[row].data()) + group * sizeof(Group),
+                  sizeof(Group));
+    }
+    std::memcpy(out + group * sizeof(line), line.data(), sizeof(line));
+  }
+}
+
+// Fills chunk after chunk by fill(row, first column, elements) and interleaves it.
+template <typename Group, typename Element, typename Fill>
+void pack_columns(const PackedLayout& layout, size_t num_rows, std::byte* out, Fill fill) {
+  constexpr size_t kGroupColumns = sizeof(Group) / sizeof(Element);
+  Chunk<Element> chunk{};
+  const auto cols = static_cast<size_t>(layout.cols);
+  for (size_t first = 0; first < cols; first += kChunkColumns) {
+    const size_t count = std::min(kChunkColumns, cols - first);
+    for (size_t row = 0; row < num_rows; ++row) {
+      fill(row, first, std::span(chunk[row]).first(count));
+      chunk[row][count] = 0;  // The other half of a last group that is not whole.
+    }
+    const size_t groups = (count + kGroupColumns - 1) / kGroupColumns;
+    interleave<Group>(chunk, groups, out);
+    out += groups * kRows * sizeof(Group);
+  }
+}
+
+// pack_columns with the types of `layout`. Fill takes a span of float or of uint16_t.
+template <typename Fill>
+void pack(const PackedLayout& layout, size_t num_rows, std::span<std::byte> out, Fill fill) {
+  TRTMC_CHECK(num_rows <= kRows && out.size() == layout.panel_bytes(), "not one panel");
+  switch (layout.dtype) {
+    case DType::kF32:
+      return pack_columns<uint32_t, float>(layout, num_rows, out.data(), fill);
+    case DType::kF16:
+      return pack_columns<uint16_t, uint16_t>(layout, num_rows, out.data(), fill);
+    case DType::kBF16:
+      return pack_columns<uint32_t, uint16_t>(layout, num_rows, out.data(), fill);
+  }
+}
+
+template <typename Element, typename Convert>
+void unpack(const PackedLayout& layout, std::span<const std::byte> packed, int64_t row,
+            std::span<float> out, Convert convert) {
+  const int64_t group = layout.k_group();
+  const std::byte* from =
+      packed.data() + static_cast<size_t>(layout.index(row, 0)) * sizeof(Element);
+  for (int64_t col = 0; col < layout.cols; ++col) {
+    Element element;
+    const int64_t offset = col / group * group * PackedLayout::kPanelRows + col % group;
+    std::memcpy(&element, from + static_cast<size_t>(offset) * sizeof(Element), sizeof(Element));
+    out[static_cast<size_t>(col)] = convert(element);
+  }
+}
+
+}  // namespace
+
+int64_t PackedLayout::index(int64_t row, int64_t col) const {
+  const int64_t group = k_group();
+  return row / kPanelRows * kPanelRows * padded_cols() + col / group * kPanelRows * group +
+         row % kPanelRows * group + col % group;
+}
+
+void pack_panel(const PackedLayout& layout, std::span<const std::span<const float>> rows,
+                std::span<std::byte> out) {
+  pack(layout, rows.size(), out, [&](size_t row, size_t first, auto elements) {
+    const std::span<const float> from = rows[row].subspan(first, elements.size());
+    if constexpr (std::is_same_v<typename decltype(elements)::value_type, float>) {
+      std::copy(from.begin(), from.end(), elements.begin());
+    } else {
+      const auto convert = layout.dtype == DType::kF16 ? float_to_f16 : float_to_bf16;
+      std::transform(from.begin(), from.end(), elements.begin(), convert);
+    }
+  });
+}
+
+void pack_panel_bytes(const PackedLayout& layout, std::span<const std::span<const std::byte>> rows,
+                      std::span<std::byte> out) {
+  pack(layout, rows.size(), out, [&](size_t row, size_t first, auto elements) {
+    const auto from = rows[row].subspan(first * sizeof(elements[0]), elements.size_bytes());
+    std::memcpy(elements.data(), from.data(), from.size());
+  });
+}
+
+void unpack_row(const PackedLayout& layout, std::span<const std::byte> packed, int64_t row,
+                std::span<float> out) {
+  TRTMC_CHECK(row >= 0 && row < layout.rows && packed.size() == layout.total_bytes() &&
+                  out.size() == static_cast<size_t>(layout.cols),
+              "not a row of this matrix");
+  switch (layout.dtype) {
+    case DType::kF32:
+      return unpack<float>(layout, packed, row, out, [](float value) { return value; });
+    case DType::kF16:
+      return unpack<uint16_t>(layout, packed, row, out, f16_to_float);
+    case DType::kBF16:
+      return unpack<uint16_t>(layout, packed, row, out, bf16_to_float);
+  }
+}
+
+}  // namespace trtmc
