@@ -1,0 +1,26 @@
+// Logits that lie in host memory, one row after the other.
+#pragma once
+
+#include <span>
+
+#include "backends/backend.h"
+
+namespace trtmc {
+
+class HostLogits final : public Logits {
+ public:
+  HostLogits() = default;
+  // values: [num_rows, vocab_size], borrowed.
+  HostLogits(std::span<const float> values, int num_rows, int vocab_size);
+
+  int num_rows() const override { return num_rows_; }
+  int vocab_size() const override { return vocab_size_; }
+  void copy_row(int row, std::span<float> out) const override;
+
+ private:
+  std::span<const float> values_;
+  int num_rows_ = 0;
+  int vocab_size_ = 0;
+};
+
+}  // namespace trtmc

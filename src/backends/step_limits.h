@@ -1,0 +1,22 @@
+// What the executors of this machine's memory share: how many KV blocks a budget holds, and whether
+// a step keeps to the contract.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/backend.h"
+
+namespace trtmc {
+
+// The bytes of one block of `block_size` positions: keys and values of every layer.
+uint64_t kv_block_bytes(const DecoderSpec& spec, KvType type, int block_size);
+
+// The limits that `options` ask for when KV memory holds `stored` elements. Throws kInvalidArgument
+// for a context longer than the model's or a budget without room for one block.
+Limits make_limits(const DecoderSpec& spec, const ExecutorOptions& options, KvType stored,
+                   int block_size);
+
+// Aborts if the step breaks the contract of StepBatch or `limits`: its caller is the engine.
+void check_step(const StepBatch& batch, const DecoderSpec& spec, const Limits& limits);
+
+}  // namespace trtmc
