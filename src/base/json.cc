@@ -210,7 +210,7 @@ class Writer {
   void new_line(int level) {
     if (indent_ < 0) return;
     out_ += '\n';
-    out_.append(static_cast<size_t>(indent_ * level), ' ');
+    out_.append(static_cast<size_t>(indent_) * static_cast<size_t>(level), ' ');
   }
 
   std::string& out_;

@@ -26,20 +26,22 @@ class Json {
     bool operator==(const BigInteger&) const = default;
   };
 
-  Json() = default;                                        // null
-  Json(std::nullptr_t) {}                                  // NOLINT(google-explicit-constructor)
-  Json(bool value) : value_(value) {}                      // NOLINT(google-explicit-constructor)
-  Json(int value) : value_(int64_t{value}) {}              // NOLINT(google-explicit-constructor)
-  Json(int64_t value) : value_(value) {}                   // NOLINT(google-explicit-constructor)
-  Json(uint64_t value);                                    // NOLINT(google-explicit-constructor)
-  Json(double value) : value_(value) {}                    // NOLINT(google-explicit-constructor)
-  Json(const char* value) : value_(std::string(value)) {}  // NOLINT(google-explicit-constructor)
-  Json(std::string_view value)
-      : value_(std::string(value)) {}                    // NOLINT(google-explicit-constructor)
-  Json(std::string value) : value_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
-  Json(BigInteger value) : value_(std::move(value)) {}   // NOLINT(google-explicit-constructor)
-  Json(Array value) : value_(std::move(value)) {}        // NOLINT(google-explicit-constructor)
-  Json(Object value) : value_(std::move(value)) {}       // NOLINT(google-explicit-constructor)
+  // A value of each kind; implicit, since a JSON literal reads best without casts.
+  // NOLINTBEGIN(google-explicit-constructor)
+  Json() = default;  // null
+  Json(std::nullptr_t) {}
+  Json(bool value) : value_(value) {}
+  Json(int value) : value_(int64_t{value}) {}
+  Json(int64_t value) : value_(value) {}
+  Json(uint64_t value);
+  Json(double value) : value_(value) {}
+  Json(const char* value) : value_(std::string(value)) {}
+  Json(std::string_view value) : value_(std::string(value)) {}
+  Json(std::string value) : value_(std::move(value)) {}
+  Json(BigInteger value) : value_(std::move(value)) {}
+  Json(Array value) : value_(std::move(value)) {}
+  Json(Object value) : value_(std::move(value)) {}
+  // NOLINTEND(google-explicit-constructor)
 
   // Throws kInvalidArgument naming the byte. `max_depth` bounds the nesting of arrays and objects.
   static Json parse(std::string_view text, int max_depth = 128);
