@@ -21,7 +21,8 @@ constexpr size_t kSearchedMembers = 16;
 // Builds the tree from the events of nlohmann's reader, which checks syntax and UTF-8.
 class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
  public:
-  explicit TreeBuilder(int max_depth) : max_depth_(static_cast<size_t>(max_depth)) {}
+  TreeBuilder(int max_depth, Json::EqualKeys equal_keys)
+      : max_depth_(static_cast<size_t>(max_depth)), equal_keys_(equal_keys) {}
 
   Json take() { return std::move(root_); }
 
@@ -66,18 +67,23 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
     std::unordered_map<std::string, size_t> index;  // Of a large object's members.
   };
 
-  static Json& slot(Open& object) {
+  Json& slot(Open& object) {
     Json::Object& members = *object.value->object();
     if (members.size() > kSearchedMembers && object.index.empty()) {
       for (size_t i = 0; i < members.size(); ++i) object.index.emplace(members[i].first, i);
     }
     if (!object.index.empty()) {
       const auto [found, added] = object.index.emplace(object.key, members.size());
-      if (!added) return members[found->second].second;
+      if (!added) return again(object.key, members[found->second].second);
     } else if (const Json* old = object.value->find(object.key)) {
-      return const_cast<Json&>(*old);
+      return again(object.key, const_cast<Json&>(*old));
     }
     return members.emplace_back(std::move(object.key), Json()).second;
+  }
+
+  Json& again(std::string_view key, Json& old) const {
+    if (equal_keys_ == Json::EqualKeys::kLastWins) return old;
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("the key \"{}\" stands twice", key));
   }
 
   Json& place(Json value) {
@@ -109,6 +115,7 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
   }
 
   size_t max_depth_;
+  Json::EqualKeys equal_keys_;
   Json root_;
   std::vector<Open> open_;
 };
@@ -227,8 +234,8 @@ Json::Json(uint64_t value) {
   }
 }
 
-Json Json::parse(std::string_view text, int max_depth) {
-  TreeBuilder builder(max_depth);
+Json Json::parse(std::string_view text, int max_depth, EqualKeys equal_keys) {
+  TreeBuilder builder(max_depth, equal_keys);
   nlohmann::json::sax_parse(text.begin(), text.end(), &builder);
   return builder.take();
 }

@@ -43,8 +43,12 @@ class Json {
   Json(Object value) : value_(std::move(value)) {}
   // NOLINTEND(google-explicit-constructor)
 
-  // Throws kInvalidArgument naming the byte. `max_depth` bounds the nesting of arrays and objects.
-  static Json parse(std::string_view text, int max_depth = 128);
+  enum class EqualKeys { kLastWins, kRefuse };
+
+  // Throws kInvalidArgument naming the byte (or the key that an object has twice, if those are to
+  // be refused). `max_depth` bounds the nesting of arrays and objects.
+  static Json parse(std::string_view text, int max_depth = 128,
+                    EqualKeys equal_keys = EqualKeys::kLastWins);
 
   bool is_null() const { return std::holds_alternative<std::monostate>(value_); }
   // The value if it is of that kind, else null.

@@ -28,6 +28,15 @@ TEST(Json, OfEqualKeysTheLastWinsAtTheFirstOnesPlace) {
   EXPECT_EQ(Json::parse(R"({"a": 1, "b": 2, "a": 3})").dump(), R"({"a":3,"b":2})");
 }
 
+TEST(Json, EqualKeysAreRefusedByNameWhereAskedFor) {
+  const auto parse = [](std::string_view text) {
+    return Json::parse(text, 128, Json::EqualKeys::kRefuse);
+  };
+  EXPECT_NO_THROW(parse(R"({"a": {"x": 1}, "b": {"x": 1}})"));
+  EXPECT_EQ(message_of([&] { parse(R"({"a": {"x": 1, "y": 2, "x": 3}})"); }),
+            "the key \"x\" stands twice");
+}
+
 TEST(Json, OfEqualKeysInALargeObjectTheLastWinsToo) {
   std::string text = "{";
   for (int i = 0; i < 100; ++i) text += "\"k" + std::to_string(i) + "\": 0, ";
