@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/utf8.h"
+#include "text/partial_match.h"
 
 namespace trtmc {
 namespace {
@@ -33,9 +34,7 @@ std::optional<StopMatch> find_first_stop(std::string_view text,
 size_t possible_stop_tail(std::string_view text, const std::vector<std::string>& stop_strings) {
   size_t longest = 0;
   for (const std::string& stop : stop_strings) {
-    size_t tail = std::min(text.size(), stop.size() - 1);
-    while (tail > longest && !text.ends_with(std::string_view(stop).substr(0, tail))) --tail;
-    longest = std::max(longest, tail);
+    longest = std::max(longest, partial_match_tail(text, stop));
   }
   return longest;
 }
