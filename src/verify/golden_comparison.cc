@@ -49,7 +49,7 @@ void Worst::take(double figure, const std::string& where) {
 }
 
 Check Worst::check(std::string name, double threshold) const {
-  return {std::move(name), figure_, threshold, at_most_, where_};
+  return {std::move(name), finite(figure_), threshold, at_most_, where_};
 }
 
 void HiddenComparison::watch(const GoldenCase* of, const Golden* golden,
@@ -94,8 +94,8 @@ void HiddenComparison::observe(int layer, std::span<const float> hidden) {
 void HiddenComparison::append_checks(double threshold, std::vector<Check>& checks) const {
   if (!expected_) return;
   if (whole_.empty()) {
-    constexpr double kInfinity = std::numeric_limits<double>::infinity();
-    checks.push_back({"float32: hidden states, relative L2, worst", kInfinity, threshold, true,
+    checks.push_back({"float32: hidden states, relative L2, worst",
+                      std::numeric_limits<double>::max(), threshold, true,
                       "the backend shows none"});
     return;
   }
@@ -256,10 +256,10 @@ void GoldenComparison::append_bfloat16(std::vector<Check>& checks) const {
                     percentile(bf16_columns_cosine_, 5), limit.cosine_p5, false,
                     rows(bf16_columns_cosine_)});
   checks.push_back({"bfloat16: logits, relative L2, 95th percentile of whole rows",
-                    percentile(bf16_whole_l2_, 95), limit.relative_l2_p95, true,
+                    finite(percentile(bf16_whole_l2_, 95)), limit.relative_l2_p95, true,
                     rows(bf16_whole_l2_)});
   checks.push_back({"bfloat16: logits, relative L2, 95th percentile of positions",
-                    percentile(bf16_columns_l2_, 95), limit.relative_l2_p95, true,
+                    finite(percentile(bf16_columns_l2_, 95)), limit.relative_l2_p95, true,
                     rows(bf16_columns_l2_)});
   if (decided_ > 0) {
     checks.push_back({"bfloat16: argmax agreement where decided",

@@ -53,6 +53,11 @@ double percentile(std::vector<double> values, double percent) {
   return values[below] + (values[above] - values[below]) * (place - static_cast<double>(below));
 }
 
+double finite(double value) {
+  constexpr double kMost = std::numeric_limits<double>::max();
+  return std::clamp(value, -kMost, kMost);
+}
+
 double edit_distance(std::span<const TokenId> a, std::span<const TokenId> b) {
   if (a.empty() && b.empty()) return 0;
   std::vector<size_t> row(b.size() + 1);

@@ -22,6 +22,9 @@ double log_sum_exp(std::span<const float> value);
 // `values` is not empty.
 double percentile(std::vector<double> values, double percent);
 
+// The nearest finite number: reports are JSON, which has no infinity.
+double finite(double value);
+
 // Levenshtein distance over the longer length: 0 for equal, 1 for nothing in common.
 double edit_distance(std::span<const TokenId> a, std::span<const TokenId> b);
 
