@@ -96,4 +96,6 @@ void BundleWriter::commit() {
 
 uint64_t BundleWriter::file_bytes() const { return state_->layout.file_bytes; }
 
+std::span<const Section> BundleWriter::sections() const { return state_->layout.sections; }
+
 }  // namespace trtmc

@@ -36,6 +36,8 @@ class BundleWriter {
   void commit();
 
   uint64_t file_bytes() const;
+  // As given, with offsets and sizes; the hashes are there after commit().
+  std::span<const Section> sections() const;
 
  private:
   struct State;
