@@ -19,7 +19,7 @@ std::optional<std::string> reason_against(const Backend& backend, const Manifest
 }  // namespace
 
 std::span<const Backend* const> all_backends() {
-  static const std::array<const Backend*, 1> kBackends = {&reference_backend()};
+  static const std::array<const Backend*, 2> kBackends = {&cpu_backend(), &reference_backend()};
   return kBackends;
 }
 

@@ -5,6 +5,7 @@
 
 namespace trtmc {
 
+const Backend& cpu_backend();
 const Backend& reference_backend();
 
 }  // namespace trtmc

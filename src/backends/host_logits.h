@@ -10,8 +10,8 @@ namespace trtmc {
 class HostLogits final : public Logits {
  public:
   HostLogits() = default;
-  // values: [num_rows, vocab_size], borrowed.
-  HostLogits(std::span<const float> values, int num_rows, int vocab_size);
+  // values: [num_rows, row_stride], borrowed; the first vocab_size of each row are the logits.
+  HostLogits(std::span<const float> values, int num_rows, int vocab_size, int64_t row_stride);
 
   int num_rows() const override { return num_rows_; }
   int vocab_size() const override { return vocab_size_; }
@@ -21,6 +21,7 @@ class HostLogits final : public Logits {
   std::span<const float> values_;
   int num_rows_ = 0;
   int vocab_size_ = 0;
+  size_t row_stride_ = 0;
 };
 
 }  // namespace trtmc

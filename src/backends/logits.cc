@@ -36,17 +36,22 @@ void Logits::score(std::span<const ScoreRow> rows, std::span<TokenScore> out) co
   }
 }
 
-HostLogits::HostLogits(std::span<const float> values, int num_rows, int vocab_size)
-    : values_(values), num_rows_(num_rows), vocab_size_(vocab_size) {
-  TRTMC_CHECK(values.size() == static_cast<size_t>(num_rows) * static_cast<size_t>(vocab_size),
+HostLogits::HostLogits(std::span<const float> values, int num_rows, int vocab_size,
+                       int64_t row_stride)
+    : values_(values),
+      num_rows_(num_rows),
+      vocab_size_(vocab_size),
+      row_stride_(static_cast<size_t>(row_stride)) {
+  TRTMC_CHECK(values.size() == static_cast<size_t>(num_rows) * row_stride_ &&
+                  row_stride >= int64_t{vocab_size},
               "logits of another shape");
 }
 
 void HostLogits::copy_row(int row, std::span<float> out) const {
   TRTMC_CHECK(row >= 0 && row < num_rows_, "a row of logits that was not asked for");
   TRTMC_CHECK(out.size() == static_cast<size_t>(vocab_size_), "a row of logits is the vocabulary");
-  const auto width = static_cast<size_t>(vocab_size_);
-  std::ranges::copy(values_.subspan(static_cast<size_t>(row) * width, width), out.begin());
+  std::ranges::copy(values_.subspan(static_cast<size_t>(row) * row_stride_, out.size()),
+                    out.begin());
 }
 
 }  // namespace trtmc

@@ -44,7 +44,8 @@ class ReferenceExecutor final : public Executor {
     ReferenceOps ops(bundle_, rope_table_, batch, limits_.block_size, kv_, probe_);
     const Matrix& result = ops.get(decoder_forward(bundle_.spec(), ops));
     values_ = result.values;
-    logits_ = HostLogits(values_, static_cast<int>(result.rows), bundle_.spec().vocab_size);
+    const int vocab_size = bundle_.spec().vocab_size;
+    logits_ = HostLogits(values_, static_cast<int>(result.rows), vocab_size, vocab_size);
   }
 
   const Logits& wait() override { return logits_; }

@@ -1,0 +1,122 @@
+#include "backends/cpu/kernels/dispatch.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdlib>
+#include <string>
+
+#include "base/error.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace trtmc::cpu {
+
+namespace generic {
+const KernelTable& kernel_table();
+}
+#if defined(__x86_64__)
+namespace avx2 {
+const KernelTable& kernel_table();
+}
+namespace avx512 {
+const KernelTable& kernel_table();
+}
+#endif
+
+namespace {
+
+struct InstructionSet {
+  std::string_view name;
+  bool runs_here;
+  const KernelTable& (*kernels)();
+};
+
+#if defined(__x86_64__)
+
+bool has_bits(uint32_t value, std::initializer_list<int> bits) {
+  for (const int bit : bits) {
+    if ((value >> bit & 1) == 0) return false;
+  }
+  return true;
+}
+
+// The state that the operating system saves for us (Intel SDM volume 1, 13.3): a unit whose
+// registers it does not save must not be used, whatever CPUID says of it.
+uint32_t saved_state() {
+  uint32_t low = 0;
+  uint32_t high = 0;
+  asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return low;
+}
+
+struct X86Features {
+  bool avx2 = false;    // With FMA and F16C.
+  bool avx512 = false;  // F, BW, VL, DQ, and the above.
+};
+
+// Bits of leaves 1 and 7 (Intel SDM volume 2, CPUID).
+X86Features x86_features() {
+  X86Features features;
+  uint32_t eax = 0;
+  uint32_t ebx = 0;
+  uint32_t ecx = 0;
+  uint32_t edx = 0;
+  // OSXSAVE, AVX, FMA, F16C.
+  if (__get_cpuid(1, &eax, &ebx, &ecx, &edx) == 0 || !has_bits(ecx, {27, 28, 12, 29})) {
+    return features;
+  }
+  const uint32_t state = saved_state();
+  if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0) return features;
+  features.avx2 = has_bits(state, {1, 2}) && has_bits(ebx, {5});
+  // The mask registers and both parts of the wide ones; F, DQ, BW, VL.
+  features.avx512 = features.avx2 && has_bits(state, {5, 6, 7}) && has_bits(ebx, {16, 17, 30, 31});
+  return features;
+}
+
+std::array<InstructionSet, 3> instruction_sets() {
+  static const X86Features kFeatures = x86_features();
+  return {{{"avx512", kFeatures.avx512, avx512::kernel_table},
+           {"avx2", kFeatures.avx2, avx2::kernel_table},
+           {"generic", true, generic::kernel_table}}};
+}
+
+#else
+
+// No kernels for NEON yet: the generic ones are what the compiler makes of 128-bit vectors.
+std::array<InstructionSet, 1> instruction_sets() {
+  return {{{"generic", true, generic::kernel_table}}};
+}
+
+#endif
+
+}  // namespace
+
+std::vector<const KernelTable*> available_kernels() {
+  std::vector<const KernelTable*> tables;
+  for (const InstructionSet& set : instruction_sets()) {
+    if (set.runs_here) tables.push_back(&set.kernels());
+  }
+  return tables;
+}
+
+const KernelTable& choose_kernels(std::string_view name) {
+  const char* wish = std::getenv("TRTMC_CPU_ISA");
+  if (name.empty() && wish != nullptr) name = wish;
+  std::string names;
+  for (const KernelTable* table : available_kernels()) {
+    if (name.empty() || name == table->name) return *table;
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", table->name);
+  }
+  for (const InstructionSet& set : instruction_sets()) {
+    if (name != set.name) continue;
+    throw Error(ErrorCode::kUnsupported,
+                fmt::format("this machine can't run {}, only {}", name, names));
+  }
+  throw Error(ErrorCode::kInvalidArgument,
+              fmt::format("there is no instruction set \"{}\", only {}", name, names));
+}
+
+}  // namespace trtmc::cpu

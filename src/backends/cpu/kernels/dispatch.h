@@ -1,0 +1,19 @@
+// Which kernels this machine can run, and which of them to.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "backends/cpu/kernels/kernel_table.h"
+
+namespace trtmc::cpu {
+
+// Best first; "generic" last and always there.
+std::vector<const KernelTable*> available_kernels();
+
+// By name; for an empty name what TRTMC_CPU_ISA says, or the best. Throws kUnsupported for an
+// instruction set that this machine lacks, kInvalidArgument for one that trtmc does not know, both
+// naming those available.
+const KernelTable& choose_kernels(std::string_view name);
+
+}  // namespace trtmc::cpu

@@ -1,0 +1,75 @@
+// The kernels of one instruction set, as plain functions over plain structs. Rows of activations
+// are filled up with zeros to a multiple of 16 floats, so no kernel has a tail.
+//
+// What fixes the bits: every product adds along k (or along the head, or the positions of a block)
+// one element after the other with one fused multiply-add, whatever the tile, the number of tokens
+// or the thread; what adds across lanes does so in one tree.
+#pragma once
+
+#include <cstdint>
+
+namespace trtmc::cpu {
+
+constexpr int kPanelRows = 16;
+// Positions of a KV block: the scores of one query against a block are two registers of AVX-512.
+constexpr int kKvBlockSize = 32;
+
+constexpr int64_t round_up(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+// y[t][16 p + r] = sum over k of W[p][r][k] x[t][k], for panels p of tensor/packed_layout.h.
+struct MatmulArgs {
+  const void* panels;
+  int64_t panel_bytes;
+  int num_panels;
+  int64_t k;        // Padded columns of a panel.
+  const float* x;   // Tiles of tokens as pack_tokens leaves them.
+  int64_t x_width;  // Floats of x a token; at least k.
+  int num_tokens;
+  float* y;
+  int64_t y_stride;  // In floats, from token to token.
+};
+
+// One query position against one KV block and one KV head: the running softmax of its heads.
+struct AttentionArgs {
+  const float* q;  // [num_heads, head_dim]: the query heads that share the KV head.
+  int num_heads;
+  int head_dim;        // A multiple of 16.
+  const void* keys;    // [head_dim, kKvBlockSize]
+  const void* values;  // [kKvBlockSize, head_dim]
+  int first;           // The positions [first, last) of the block are seen.
+  int last;
+  float scale;  // Of the scores.
+  // In and out, per head: the largest score, the sum of weights, the weighted values.
+  float* largest;  // [num_heads]; at first -infinity
+  float* sum;      // [num_heads]; at first 0
+  float* mixed;    // [num_heads, head_dim]; at first 0
+};
+
+struct KernelTable {
+  const char* name;
+  // Tokens that pack_tokens puts together at most.
+  int tile_tokens;
+
+  // Interleaves up to tile_tokens rows of x [num_tokens, width] for matmul. The tile takes up to
+  // tile_tokens * width floats of `out`, where the next one starts. A tile of one token is its row.
+  void (*pack_tokens)(const float* x, int num_tokens, int64_t width, float* out);
+  void (*matmul_f32)(const MatmulArgs& args);
+  void (*matmul_f16)(const MatmulArgs& args);
+  void (*matmul_bf16)(const MatmulArgs& args);
+
+  void (*attend_f32)(const AttentionArgs& args);
+  void (*attend_bf16)(const AttentionArgs& args);
+
+  // out = x / sqrt(mean(x^2) + eps) * weight over `width` floats; `padded` of them are there.
+  void (*rms_norm)(const float* x, const float* weight, int64_t width, int64_t padded, float eps,
+                   float* out);
+  // Element by element; n is a multiple of 16. Outputs may be the inputs.
+  void (*swiglu)(const float* gate, const float* up, int64_t n, float* out);
+  void (*add)(const float* a, const float* b, int64_t n, float* out);
+  void (*exp)(const float* x, int64_t n, float* out);
+  void (*divide)(const float* x, float divisor, int64_t n, float* out);
+};
+
+}  // namespace trtmc::cpu

@@ -1,0 +1,81 @@
+// The cpu backend against the reference, whole steps.
+#include <gtest/gtest.h>
+
+#include "backends/backend_loader.h"
+#include "backends/cpu/kernels/dispatch.h"
+#include "tests/conformance/conformance.h"
+
+namespace trtmc {
+namespace {
+
+// Float sums of a few hundred terms through three layers: each is off by a few units of 2^-24 of
+// its operands, which random signs let grow like the root of their number.
+constexpr double kTolerance = 1e-5;
+
+std::unique_ptr<Executor> load(std::string_view backend, const Bundle& bundle,
+                               const ExecutorOptions& options) {
+  return find_backend(backend, bundle.manifest()).load(bundle, options);
+}
+
+using Case = std::tuple<DType, ModelShape>;
+
+class CpuBackend : public testing::TestWithParam<Case> {};
+
+TEST_P(CpuBackend, AgreesWithTheReferenceOnEveryInstructionSet) {
+  const auto& [dtype, shape] = GetParam();
+  const DecoderSpec spec = spec_of(shape);
+  const RandomModel model(spec, dtype);
+  // Beyond two blocks, and not at the border of one.
+  const auto tokens = random_tokens(spec, 75, 1);
+  const Rows expected = run_whole(*load("reference", model.bundle(), {}), tokens);
+  ASSERT_EQ(expected.size(), tokens.size());
+  for (const cpu::KernelTable* kernels : cpu::available_kernels()) {
+    ExecutorOptions options;
+    options.num_threads = 2;
+    options.isa = kernels->name;
+    const auto cpu = load("cpu", model.bundle(), options);
+    const Rows got = run_chunked(*cpu, tokens, {40, 1}, block_range(*cpu, 75));
+    for (size_t t = 0; t < tokens.size(); ++t) {
+      EXPECT_LE(relative_distance(got[t], expected[t]), kTolerance)
+          << kernels->name << " token " << t;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Conformance, CpuBackend,
+                         testing::Combine(testing::Values(DType::kF32, DType::kBF16, DType::kF16),
+                                          testing::ValuesIn(model_shapes())),
+                         [](const testing::TestParamInfo<Case>& name) {
+                           return std::string(dtype_name(std::get<0>(name.param))) + "_" +
+                                  std::get<1>(name.param).name;
+                         });
+
+TEST(Bf16Cache, AgreesWithTheReference) {
+  const DecoderSpec spec = spec_of(model_shapes()[1]);
+  const RandomModel model(spec, DType::kF32);
+  ExecutorOptions options;
+  options.kv_type = KvType::kBF16;
+  const auto tokens = random_tokens(spec, 75, 1);
+  const auto reference = load("reference", model.bundle(), options);
+  const Rows expected = run_whole(*reference, tokens);
+  const Rows exact = run_whole(*load("reference", model.bundle(), {}), tokens);
+  for (const cpu::KernelTable* kernels : cpu::available_kernels()) {
+    ExecutorOptions cpu_options = options;
+    cpu_options.isa = kernels->name;
+    const auto cpu = load("cpu", model.bundle(), cpu_options);
+    const Rows got = run_whole(*cpu, tokens);
+    double rounding = 0;
+    for (size_t t = 0; t < got.size(); ++t) {
+      // A key that float rounding moves over the border between two bf16 values is off by 2^-8 of
+      // itself; few of the 75 x 128 are.
+      EXPECT_LE(relative_distance(got[t], expected[t]), 1e-3) << kernels->name << " token " << t;
+      rounding = std::max(rounding, relative_distance(got[t], exact[t]));
+    }
+    // It is a bf16 cache: rounding to 8 bits shows.
+    EXPECT_GT(rounding, 1e-3);
+    EXPECT_LT(rounding, 3e-2);
+  }
+}
+
+}  // namespace
+}  // namespace trtmc
