@@ -59,6 +59,8 @@ CASES = {
     "schedule_longer_list": {"config": {"no_rope_layers": [0, 1, 1, 0, 1, 1]}},
     "schedule_interval": {"config": {"no_rope_layers": None, "no_rope_layer_interval": 3}},
     "schedule_default": {"config": {"no_rope_layers": None, "no_rope_layer_interval": None, "num_hidden_layers": 5}},
+    # Without layer_types, the layers that don't rotate get the window.
+    "sliding_window": {"config": {"no_rope_layers": [1, 0, 1, 0], "use_sliding_window": True, "sliding_window": 20}},
     # Where theta stands, and what it is when nobody says.
     "theta_large": {"config": {"rope_theta": 5000000.0}},
     "config_v5": {"config": {"rope_theta": None, "rope_scaling": "absent", "torch_dtype": None, "dtype": "bfloat16",

@@ -3,7 +3,7 @@
 describes the files.
 
     make_goldens.py                      re-makes every committed golden under tests/golden/
-    make_goldens.py NAME...              only those (smollm3-tiny, or a case of golden_cases.py)
+    make_goldens.py NAME...              only those (smollm3-tiny, smollm3-3b, a case of golden_cases.py)
     make_goldens.py --check [NAME...]    compares with the committed files instead: 1e-5 for float32
     make_goldens.py --checkpoint DIR --out FILE    of a checkpoint that is at hand, such as the 3B
 
@@ -33,6 +33,7 @@ import make_random_checkpoint
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "tests/golden"
 TINY = ROOT / "models/smollm3-tiny"
+SMOLLM3_3B = ROOT / "tests/data/smollm3-3b"  # The published text files.
 VERSIONS = {"transformers": "5.17.0", "torch": "2.11.0"}
 NUM_COLUMNS, NUM_HIDDEN_COLUMNS = 64, 8
 MAX_FULL_POSITIONS = 16
@@ -210,6 +211,8 @@ def make_random_golden(name):
         folder = pathlib.Path(folder)
         (folder / "config.json").write_text(json.dumps(config))
         make_random_checkpoint.write_weights(folder, tensors, weights["dtype"], seed)
+        digest = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+        golden["weights"]["sha256"] = digest
         models = {"float32": load_model(folder, torch.float32, angles)}
         if weights["dtype"] == "bf16" and angles == "float32":
             models["bfloat16"] = load_model(folder, torch.bfloat16, angles)
@@ -275,20 +278,39 @@ def make_tiny_golden():
     return golden
 
 
-LIVE_TEXTS = ["Once upon a time, there was a little", "The capital of France is", "def fibonacci(n):\n",
-              "1. Apples\n2. Bananas\n3."]
-LIVE_CHATS = [("What is 2+2?", False), ("What is 2+2?", True), ("Explain gravity in one sentence.", False)]
+PROMPT_TEXTS = ["Once upon a time, there was a little", "The capital of France is", "def fibonacci(n):\n\treturn",
+                "1. Apples\n2. Bananas\n3.", "L'été, c'est l'heure d'aller à l'eau: 3333+777 = <|im_end|>"]
+WEATHER = {"name": "get_weather", "description": "Get a city's weather", "parameters": {"type": "object",
+           "properties": {"city": {"type": "string", "default": None}}, "required": ["city"], "strict": True}}
+PROMPT_CHATS = [("What is 2+2?", False, None), ("What is 2+2?", True, None),
+                ("What is the weather in Paris?", False, [WEATHER])]
+PROMPT_DATE = "04 September 2026"
+
+
+def make_prompts(path):
+    """Texts and ids of a few prompts, in the form of smollm3-tiny/reference.json, without any numbers."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(path)
+    prompts = [{"kind": "raw", "text": text} for text in PROMPT_TEXTS]
+    for user, think, tools in PROMPT_CHATS if tokenizer.chat_template else []:
+        text = tokenizer.apply_chat_template([{"role": "user", "content": user}], tokenize=False,
+                                             add_generation_prompt=True, enable_thinking=think,
+                                             **({"xml_tools": tools} if tools else {}))
+        text = re.sub(r"Today Date: .*\n", f"Today Date: {PROMPT_DATE}\n", text, count=1)
+        prompts.append({"kind": "chat", "text": text, "user": user, "think": think, "tools": tools})
+    for prompt in prompts:
+        prompt["input_ids"] = tokenizer(prompt["text"], add_special_tokens=False).input_ids
+    return {**VERSIONS, "date": PROMPT_DATE, "prompts": prompts}
+
+
+def make_3b_prompts():
+    with tempfile.TemporaryDirectory() as folder:
+        make_random_checkpoint.copy_companions(SMOLLM3_3B, pathlib.Path(folder))
+        (pathlib.Path(folder) / "config.json").write_bytes((SMOLLM3_3B / "config.json").read_bytes())
+        return make_prompts(folder)
 
 
 def make_live_golden(path):
-    tokenizer = transformers.AutoTokenizer.from_pretrained(path)
-    prompts = [("raw", tokenizer(t, add_special_tokens=False).input_ids) for t in LIVE_TEXTS]
-    for question, think in LIVE_CHATS if tokenizer.chat_template else []:
-        text = tokenizer.apply_chat_template([{"role": "user", "content": question}], tokenize=False,
-                                             add_generation_prompt=True, enable_thinking=think)
-        text = re.sub(r"Today Date: .*\n", "Today Date: 04 September 2026\n", text, count=1)
-        prompts.append(("chat", tokenizer(text, add_special_tokens=False).input_ids))
-    prompts = [(f"{i}_{kind}", ids) for i, (kind, ids) in enumerate(prompts)]
+    prompts = [(f"{i}_{p['kind']}", p["input_ids"]) for i, p in enumerate(make_prompts(path)["prompts"])]
     generation = path / "generation_config.json"
     stop = json.loads(generation.read_text()).get("eos_token_id") if generation.exists() else None
     return make_checkpoint_golden(path, path.name, prompts, None, stop[0] if isinstance(stop, list) else stop)
@@ -299,6 +321,9 @@ def make_live_golden(path):
 def dump(golden):
     """The versions on a line of their own, then a line for every other key."""
     first = json.dumps({k: golden[k] for k in VERSIONS})[:-1] + ","
+    if "prompts" in golden:
+        return (first + json.dumps({k: golden[k] for k in golden if k not in VERSIONS}, indent=1,
+                                   ensure_ascii=False)[1:] + "\n").encode()
     rest = [f"{json.dumps(k)}: {json.dumps(v, separators=(',', ':'))}" for k, v in golden.items() if k not in VERSIONS]
     return (first + "\n" + ",\n".join(rest) + "}\n").encode()
 
@@ -312,6 +337,8 @@ def write(path, golden):
 
 
 def read(path):
+    if path.suffix != ".zst":
+        return json.loads(path.read_bytes())
     return json.loads(subprocess.run(["zstd", "-q", "-d", "-c", path], capture_output=True, check=True).stdout)
 
 
@@ -349,7 +376,13 @@ def differences(old, new, path=""):
 
 
 def golden_path(name):
-    return GOLDEN / ("smollm3-tiny/logits.json.zst" if name == "smollm3-tiny" else f"smollm3-random/{name}.json.zst")
+    named = {"smollm3-tiny": "smollm3-tiny/logits.json.zst", "smollm3-3b": "smollm3-3b/prompts.json"}
+    return GOLDEN / named.get(name, f"smollm3-random/{name}.json.zst")
+
+
+def make_golden(name):
+    named = {"smollm3-tiny": make_tiny_golden, "smollm3-3b": make_3b_prompts}
+    return named[name]() if name in named else make_random_golden(name)
 
 
 def main():
@@ -370,8 +403,8 @@ def main():
         write(args.out, make_live_golden(args.checkpoint))
         return
     bad = 0
-    for name in args.names or ["smollm3-tiny", *golden_cases.CASES]:
-        golden = make_tiny_golden() if name == "smollm3-tiny" else make_random_golden(name)
+    for name in args.names or ["smollm3-tiny", "smollm3-3b", *golden_cases.CASES]:
+        golden = make_golden(name)
         if not args.check:
             write(golden_path(name), golden)
             print(f"{name}: {golden_path(name).stat().st_size} bytes", flush=True)

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/check.h"
 #include "base/error.h"
 
 namespace trtmc {
@@ -76,6 +77,18 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 
 MappedFile::~MappedFile() {
   if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+void MappedFile::release(std::span<const std::byte> part) const {
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const auto offset = static_cast<size_t>(part.data() - bytes_.data());
+  TRTMC_CHECK(offset <= bytes_.size() && part.size() <= bytes_.size() - offset,
+              "not a part of the mapping");
+  const size_t begin = (offset + page - 1) / page * page;
+  const size_t end = (offset + part.size()) / page * page;
+  if (begin >= end) return;
+  // Advice: if it is not taken, only memory is lost.
+  ::madvise(const_cast<std::byte*>(bytes_.data()) + begin, end - begin, MADV_DONTNEED);
 }
 
 AtomicFile::AtomicFile(std::filesystem::path path, uint64_t size, IfExists if_exists)

@@ -19,6 +19,9 @@ class MappedFile {
   ~MappedFile();
 
   std::span<const std::byte> bytes() const { return bytes_; }
+  // Gives back the memory of `part` of bytes(), whole pages of it: for who reads a large file once.
+  // Reading it again reads the file again.
+  void release(std::span<const std::byte> part) const;
   const std::filesystem::path& path() const { return path_; }
 
  private:

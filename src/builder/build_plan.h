@@ -14,12 +14,13 @@
 namespace trtmc {
 
 struct BuildOptions {
-  std::string family;                                  // Empty: by the checkpoint's architecture.
-  std::optional<int> context_length;                   // Overrides max_position_embeddings.
-  std::optional<double> yarn_factor;                   // --rope-scaling yarn:2.0
-  std::optional<std::filesystem::path> chat_template;  // A file in place of the checkpoint's own.
-  std::string source_name;                             // Recorded; empty: the folder's name.
-  std::string source_revision;
+  std::string family = {};                 // Empty: by the checkpoint's architecture.
+  std::optional<int> context_length = {};  // Overrides max_position_embeddings.
+  std::optional<double> yarn_factor = {};  // --rope-scaling yarn:2.0
+  // A file in place of the checkpoint's own.
+  std::optional<std::filesystem::path> chat_template = {};
+  std::string source_name = {};  // Recorded; empty: the folder's name.
+  std::string source_revision = {};
 };
 
 struct PlannedTensor {
@@ -42,7 +43,11 @@ struct BuildPlan {
   uint64_t bundle_bytes;  // Of the file to be written.
 };
 
-// Refuses here whatever can't be built.
+// Refuses here whatever can't be built. Reads the configuration, the text files and the tensors'
+// headers; of the weights only a tied checkpoint's own lm_head.weight, to compare it.
 BuildPlan plan_build(std::shared_ptr<const Checkpoint> checkpoint, const BuildOptions& options);
+
+// The bundle's sections in file order: the plan's tensors, tokenizer tables and template.
+std::vector<Section> planned_sections(const BuildPlan& plan);
 
 }  // namespace trtmc

@@ -36,8 +36,9 @@ struct Section {
 
 class Bundle {
  public:
-  // Throws kNotFound, kCorrupt, or kUnsupported for a newer format version. Small sections (all but
-  // tensors) are hashed here; tensors by verify_hashes() only.
+  // Throws kNotFound, kCorrupt, or kUnsupported for a newer format version. Of the sections, texts
+  // are hashed here; tensors and tokenizer tables, which take milliseconds to seconds, by
+  // verify_hashes() only.
   explicit Bundle(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return file_.path(); }
@@ -55,7 +56,8 @@ class Bundle {
   std::span<const std::byte> tokenizer_tables() const;    // Throws kUnsupported if there are none.
   std::optional<std::string_view> chat_template() const;  // Nothing for a base model.
 
-  // Hashes every section. Throws kCorrupt naming the first that differs.
+  // Hashes every section and looks at the padding between them: every byte of the file. Throws
+  // kCorrupt naming the first section that differs.
   void verify_hashes() const;
 
  private:

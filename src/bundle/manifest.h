@@ -38,8 +38,14 @@ struct Manifest {
   bool operator==(const Manifest&) const = default;
 };
 
+// Throws kInvalidArgument naming the key that makes no sense, kUnsupported for a quantization that
+// this version does not know. Besides the spec and the sampling parameters: names are there, hashes
+// are hashes, stop ids are sorted ids of the vocabulary, markers come in pairs, the sampling
+// defaults have neither seed nor bias (those belong to a request).
+void validate(const Manifest& manifest);
+
 Json to_json(const Manifest& manifest);
-// Throws kCorrupt naming the key.
+// Throws kCorrupt naming the key, kUnsupported as validate().
 Manifest manifest_from_json(const Json& json);
 
 // The spec alone, as it stands under "spec": also what `inspect --json` prints.

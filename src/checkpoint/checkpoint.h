@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,9 @@ class Checkpoint {
   // The weights' names in a fixed (sorted) order, and one of them, mapped, or nothing.
   virtual std::vector<std::string> tensor_names() const = 0;
   virtual std::optional<TensorView> tensor(std::string_view name) const = 0;
+  // Says that `part` of a tensor's bytes has been read and won't be needed soon, so that a mapping
+  // can give up its memory. It can still be read.
+  virtual void release(std::span<const std::byte> part) const { static_cast<void>(part); }
   // Every file that the checkpoint consists of, in a fixed order: what a build records hashes of.
   virtual std::vector<std::filesystem::path> files() const = 0;
 };

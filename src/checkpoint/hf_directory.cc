@@ -130,6 +130,10 @@ class HfDirectory : public Checkpoint {
     return found->second->tensor(name);
   }
 
+  void release(std::span<const std::byte> part) const override {
+    for (const SafetensorsFile& shard : shards_) shard.release(part);
+  }
+
   std::vector<fs::path> files() const override { return files_; }
 
  private:

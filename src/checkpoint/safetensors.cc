@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -180,6 +181,14 @@ TensorView SafetensorsFile::tensor(std::string_view name) const {
               fmt::format("{}: tensor \"{}\" is of type {}, expected BF16, F16 or F32",
                           path().filename().string(), name, entry.dtype),
               "build from the unquantised checkpoint in one of those types");
+}
+
+void SafetensorsFile::release(std::span<const std::byte> part) const {
+  const std::span<const std::byte> file = file_.bytes();
+  // Addresses of different objects have an order only as std::less sees it.
+  const std::less<const std::byte*> before;
+  if (before(part.data(), file.data()) || !before(part.data(), file.data() + file.size())) return;
+  file_.release(part);
 }
 
 }  // namespace trtmc

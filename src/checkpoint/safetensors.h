@@ -42,6 +42,8 @@ class SafetensorsFile {
   // read_floats() or memcpy. Throws kUnsupported for types other than F32, F16 and BF16.
   // `name` must be among the entries.
   TensorView tensor(std::string_view name) const;
+  // Gives back the memory of `part` if it lies in this file.
+  void release(std::span<const std::byte> part) const;
 
  private:
   MappedFile file_;

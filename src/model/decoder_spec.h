@@ -35,7 +35,7 @@ struct RopeSpec {
 
 struct LayerSpec {
   bool rope;           // False: a NoPE layer; neither rotation nor attention factor.
-  int sliding_window;  // 0: every earlier token is seen.
+  int sliding_window;  // The last so many tokens are seen, its own included; 0: every one.
   bool operator==(const LayerSpec&) const = default;
 };
 

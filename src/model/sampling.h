@@ -4,9 +4,16 @@
 // Order, after Transformers' processors and warpers with OpenAI's bias in front:
 //   logit bias, repetition penalty, presence and frequency penalties, allowed mask, temperature,
 //   top-k, top-p, min-p, draw.
-// Temperature 0 takes the largest logit after the mask, the smaller id of equals.
+// Temperature 0 takes the largest logit after the mask, the smaller id of equals. A logit that is
+// NaN counts as minus infinity. If nothing is left, the smallest id that the mask allows is taken.
+//
+// The filters keep what Transformers' warpers keep: top-k every token that is as likely as the
+// k-th; top-p the smallest set of the most likely tokens with a mass of at least top_p (of equals
+// the smaller ids), and at least one; min-p those at least min_p times as likely as the most
+// likely.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -24,7 +31,7 @@ struct SamplingParams {
   double repetition_penalty = 1;
   double presence_penalty = 0;
   double frequency_penalty = 0;
-  std::vector<std::pair<TokenId, float>> logit_bias;
+  std::vector<std::pair<TokenId, float>> logit_bias{};
   uint64_t seed = 0;
   bool operator==(const SamplingParams&) const = default;
 };
@@ -50,11 +57,11 @@ struct SampleRow {
   uint64_t draw;  // Index of the random draw: one per generated token.
   std::span<const TokenCount> counts;
   std::span<const uint32_t> allowed;  // Bit mask over the vocabulary; empty: every token.
-  int top_logprobs;                   // How many of the most likely tokens to report.
+  int top_logprobs;  // How many of the most likely tokens to report; -1: not even `logprob`.
 };
 
 // `logprob` and `top` are those of the model's own distribution: before bias, penalties and
-// temperature.
+// temperature. Without logprobs asked for, `logprob` is 0.
 struct Sampled {
   TokenId token;
   float logprob;
@@ -64,11 +71,27 @@ struct Sampled {
 // logits: [vocab]; left as they are.
 Sampled sample_token(std::span<const float> logits, const SampleRow& row);
 
+struct TokenProbability {
+  TokenId token;
+  double probability;
+};
+
+// What sample_token draws from: every token that the filters leave, ids rising, summing to 1. One
+// token at temperature 0.
+std::vector<TokenProbability> sampling_distribution(std::span<const float> logits,
+                                                    const SampleRow& row);
+
+// The `count` most likely tokens, most likely first, the smaller id of equals first.
+std::vector<TokenLogprob> top_logprobs(std::span<const float> logits, int count);
+
 // log softmax(logits)[token], summed in double.
 double log_probability(std::span<const float> logits, TokenId token);
 
-// The `draw`-th uniform number in [0, 1) of the generator keyed by `seed`: Philox 4x32-10 (Salmon
-// et al., "Parallel random numbers: as easy as 1, 2, 3", 2011) at counter `draw`, 53 bits.
+// Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011).
+std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
+
+// The `draw`-th uniform number in [0, 1) of the generator keyed by `seed`: Philox at counter
+// `draw`, the upper 53 bits of its first two words.
 double uniform_draw(uint64_t seed, uint64_t draw);
 
 }  // namespace trtmc

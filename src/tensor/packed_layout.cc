@@ -22,17 +22,38 @@ constexpr size_t kChunkStride = kChunkColumns + 16;
 template <typename Element>
 using Chunk = std::array<std::array<Element, kChunkStride>, kRows>;
 
-// Element is what lies side by side: a group of one row's columns. out: [groups, 16] Groups.
-template <typename Group, typename Element>
-void interleave(const Chunk<Element>& chunk, size_t groups, std::byte* out) {
+// Puts the 16 rows of each 16-bit group side by side. out: [groups, 16].
+void interleave_halves(const Chunk<uint16_t>& chunk, size_t groups, std::byte* out) {
   for (size_t group = 0; group < groups; ++group) {
-    std::array<Group, kRows> line;
-    for (size_t row = 0; row < kRows; ++row) {
-      std::memcpy(&line[row],
-                  reinterpret_cast<const std::byte*>(chunk[row].data()) + group * sizeof(Group),
-                  sizeof(Group));
+    for (size_t row = 0; row < kRows; ++row, out += 2) std::memcpy(out, &chunk[row][group], 2);
+  }
+}
+
+// Four groups of 32 bits, which every 128-bit unit moves at once.
+using Four = uint32_t __attribute__((vector_size(16)));
+
+// The same for 32-bit groups, as transpositions of 4 x 4.
+template <typename Element>
+void interleave_words(const Chunk<Element>& chunk, size_t groups, std::byte* out) {
+  for (size_t group = 0; group < groups; group += 4) {
+    for (size_t row = 0; row < kRows; row += 4) {
+      Four a[4];
+      for (size_t i = 0; i < 4; ++i) {
+        std::memcpy(&a[i], reinterpret_cast<const std::byte*>(chunk[row + i].data()) + group * 4,
+                    16);
+      }
+      const Four low01 = __builtin_shufflevector(a[0], a[1], 0, 4, 1, 5);
+      const Four high01 = __builtin_shufflevector(a[0], a[1], 2, 6, 3, 7);
+      const Four low23 = __builtin_shufflevector(a[2], a[3], 0, 4, 1, 5);
+      const Four high23 = __builtin_shufflevector(a[2], a[3], 2, 6, 3, 7);
+      const Four columns[4] = {__builtin_shufflevector(low01, low23, 0, 1, 4, 5),
+                               __builtin_shufflevector(low01, low23, 2, 3, 6, 7),
+                               __builtin_shufflevector(high01, high23, 0, 1, 4, 5),
+                               __builtin_shufflevector(high01, high23, 2, 3, 6, 7)};
+      for (size_t i = 0; i < std::min<size_t>(4, groups - group); ++i) {
+        std::memcpy(out + ((group + i) * kRows + row) * 4, &columns[i], 16);
+      }
     }
-    std::memcpy(out + group * sizeof(line), line.data(), sizeof(line));
   }
 }
 
@@ -49,7 +70,11 @@ void pack_columns(const PackedLayout& layout, size_t num_rows, std::byte* out, F
       chunk[row][count] = 0;  // The other half of a last group that is not whole.
     }
     const size_t groups = (count + kGroupColumns - 1) / kGroupColumns;
-    interleave<Group>(chunk, groups, out);
+    if constexpr (sizeof(Group) == 4) {
+      interleave_words(chunk, groups, out);
+    } else {
+      interleave_halves(chunk, groups, out);
+    }
     out += groups * kRows * sizeof(Group);
   }
 }

@@ -1,5 +1,17 @@
 // A model's text, in any pieces, to reasoning, content and tool calls. Every split of the same text
 // gives the same result; what is malformed comes back as content, byte for byte.
+//
+// Reasoning is what stands between the think markers that open a turn; one newline after the
+// opening marker, one before the closing marker and all newlines after it belong to the markers, as
+// SmolLM3 writes them and its template drops them. White space before the opening marker is dropped
+// with it. Without a closing marker all of the rest is reasoning. Think markers elsewhere are
+// content; tool calls within reasoning are reasoning.
+//
+// A tool call is a JSON object {"name": string, "arguments": object or string} between the tool
+// markers, with white space around it and other keys allowed. Its end is where the object ends, so
+// a closing marker within a JSON string is part of the string. White space next to a call is
+// dropped, all other text is content. As soon as what follows an opening marker can't become a
+// call, the marker is content and reading goes on after it.
 #pragma once
 
 #include <string>
@@ -12,7 +24,8 @@ namespace trtmc {
 
 struct ToolCall {
   std::string name;
-  std::string arguments;  // The model's own JSON text; "{}" if it gave none.
+  std::string arguments;  // The model's own JSON text, also if it wrote it as a string; "{}" if it
+                          // gave none or null.
   bool operator==(const ToolCall&) const = default;
 };
 
@@ -38,18 +51,28 @@ class OutputParser {
   OutputDelta append(std::string_view text);
   OutputDelta finish();
 
-  // The start state for a prompt that ends thus.
+  // The start state for a prompt that ends thus: with a think marker and perhaps white space after
+  // it. Markers further up may be a user's words and say nothing.
   static Start start_for_prompt(const OutputMarkers& markers, std::string_view prompt);
 
  private:
-  enum class State { kStart, kReasoning, kAfterReasoning, kContent, kTool };
+  enum class State { kStart, kReasoningStart, kReasoning, kAfterReasoning, kContent, kTool };
 
   void consume(OutputDelta& delta, bool at_end);
+  // Each takes what is certain from held_ and is true if another state is to go on with the rest.
+  bool leave_start(bool at_end);
+  bool leave_reasoning_start(bool at_end);
+  bool take_reasoning(OutputDelta& delta, bool at_end);
+  bool leave_after_reasoning();
+  bool take_content(OutputDelta& delta, bool at_end);
+  bool take_tool_call(OutputDelta& delta, bool at_end);
+  std::string take(size_t count);  // The first bytes of held_.
 
   OutputMarkers markers_;
   bool parse_tools_;
   State state_;
-  std::string held_;  // Text whose meaning is not certain yet.
+  bool after_call_ = false;  // White space at the start of held_ touches a call.
+  std::string held_;         // Text whose meaning is not certain yet.
 };
 
 }  // namespace trtmc

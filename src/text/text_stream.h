@@ -1,5 +1,9 @@
 // Token bytes in, text out that can be shown at once: whole code points only, and nothing that
-// could still become the start of a stop string.
+// could still become the start of a stop string. Every split of the same bytes gives the same text.
+//
+// Of several stop strings the one that is complete first as the bytes come counts, of those that
+// end at the same byte the longest. They are looked for in the text, after bytes that are no code
+// point have become U+FFFD as Python's bytes.decode(errors="replace") makes them.
 #pragma once
 
 #include <string>
@@ -10,6 +14,7 @@ namespace trtmc {
 
 class TextStream {
  public:
+  // Empty stop strings are none.
   explicit TextStream(std::vector<std::string> stop_strings = {});
 
   // The text that is now certain. Once a stop string has been met: stopped() is true, nothing of it

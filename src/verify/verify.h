@@ -34,8 +34,13 @@ VerifyReport verify_checkpoint(const Bundle& bundle, const std::filesystem::path
 // `backend` against reference on fixed random token batches, whole steps.
 VerifyReport verify_backend(const Bundle& bundle, std::string_view backend,
                             const ExecutorOptions& options);
-// Against Transformers' recorded results (docs/testing.md has the format; its thresholds are in the
-// file).
+// A file for verify_goldens: an E2E manifest (its thresholds and the goldens that it lists,
+// relative to it), or a golden alone. Names that end in .zst are unpacked. Throws kNotFound,
+// kCorrupt, kInvalidArgument.
+Json read_goldens(const std::filesystem::path& path);
+// Against Transformers' recorded results, as read_goldens() gives them: {"thresholds": …,
+// "goldens": […]}, or one golden with "thresholds". docs/testing.md has the format. Checks of
+// float32 where KV is float32, those of bfloat16 always.
 VerifyReport verify_goldens(const Bundle& bundle, std::string_view backend,
                             const ExecutorOptions& options, const Json& goldens);
 

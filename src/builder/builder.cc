@@ -1,0 +1,160 @@
+#include "builder/builder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "builder/parallel_tasks.h"
+#include "bundle/bundle_writer.h"
+
+namespace trtmc {
+namespace {
+
+// What one thread reads or writes at a time: large for the system's sake, small for the caches'.
+constexpr size_t kChunkBytes = size_t{1} << 20;
+
+// Read instead of mapped, so that a file of any size takes one buffer of memory.
+Sha256Digest hash_file(const std::filesystem::path& path, Advance advance) {
+  std::ifstream file(path, std::ios::binary);
+  std::vector<char> buffer(kChunkBytes);
+  Sha256 hash;
+  while (file) {
+    file.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+    const auto got = static_cast<size_t>(file.gcount());
+    hash.update(std::as_bytes(std::span(buffer).first(got)));
+    advance(got);
+  }
+  if (!file.eof()) {
+    throw Error(ErrorCode::kNotFound, fmt::format("{}: can't read it", path.string()));
+  }
+  return hash.finish();
+}
+
+// The rows of a planned tensor's sources, one below the other.
+class SourceRows {
+ public:
+  SourceRows(const Checkpoint& checkpoint, const PlannedTensor& planned) : checkpoint_(checkpoint) {
+    for (const std::string& name : planned.sources) {
+      std::optional<TensorView> tensor = checkpoint.tensor(name);
+      TRTMC_CHECK(tensor && !tensor->shape.empty(), "the plan has checked its sources");
+      tensors_.push_back(*std::move(tensor));
+    }
+    const int64_t cols = planned.shape.size() > 1 ? planned.shape[1] : 1;
+    row_bytes_ = static_cast<size_t>(cols) * element_bytes(tensors_[0].dtype);
+  }
+
+  // Calls visit(bytes, dtype) with rows [first, last), those of one source at a time.
+  template <typename Visit>
+  void for_each_part(int64_t first, int64_t last, Visit visit) const {
+    int64_t start = 0;  // Which of all rows is this tensor's first.
+    for (const TensorView& tensor : tensors_) {
+      const int64_t end = start + tensor.shape[0];
+      const int64_t from = std::max(first, start), to = std::min(last, end);
+      if (from < to) {
+        visit(tensor.bytes.subspan(static_cast<size_t>(from - start) * row_bytes_,
+                                   static_cast<size_t>(to - from) * row_bytes_),
+              tensor.dtype);
+      }
+      start = end;
+    }
+  }
+
+  // Rows [first, last), each in its bytes.
+  std::vector<std::span<const std::byte>> rows(int64_t first, int64_t last) const {
+    std::vector<std::span<const std::byte>> result;
+    for_each_part(first, last, [&](std::span<const std::byte> part, DType) {
+      for (size_t at = 0; at < part.size(); at += row_bytes_) {
+        result.push_back(part.subspan(at, row_bytes_));
+      }
+    });
+    return result;
+  }
+
+  // Rows [first, last) won't be read again.
+  void release(int64_t first, int64_t last) const {
+    for_each_part(first, last,
+                  [&](std::span<const std::byte> part, DType) { checkpoint_.release(part); });
+  }
+
+ private:
+  const Checkpoint& checkpoint_;
+  std::vector<TensorView> tensors_;
+  size_t row_bytes_;
+};
+
+// A matrix, some panels at a time. The elements keep their type, so their bits too.
+void write_panels(const PlannedTensor& planned, const SourceRows& source, Advance advance,
+                  FunctionRef<void(std::span<const std::byte>)> write) {
+  const PackedLayout layout{planned.dtype, planned.shape[0], planned.shape[1]};
+  const size_t panel_bytes = layout.panel_bytes();
+  const auto panels_at_once = static_cast<int64_t>(std::max<size_t>(1, kChunkBytes / panel_bytes));
+  std::vector<std::byte> buffer(static_cast<size_t>(panels_at_once) * panel_bytes);
+  for (int64_t panel = 0; panel < layout.num_panels(); panel += panels_at_once) {
+    const int64_t first = panel * PackedLayout::kPanelRows;
+    const int64_t last = std::min(first + panels_at_once * PackedLayout::kPanelRows, layout.rows);
+    const std::vector<std::span<const std::byte>> rows = source.rows(first, last);
+    std::span<std::byte> out = buffer;
+    size_t written = 0;
+    for (size_t row = 0; row < rows.size(); row += PackedLayout::kPanelRows) {
+      const size_t count = std::min<size_t>(PackedLayout::kPanelRows, rows.size() - row);
+      pack_panel_bytes(layout, std::span(rows).subspan(row, count),
+                       out.subspan(written, panel_bytes));
+      written += panel_bytes;
+    }
+    write(out.first(written));
+    source.release(first, last);
+    advance(written);
+  }
+}
+
+// A vector, as f32.
+void write_floats(const PlannedTensor& planned, const SourceRows& source, Advance advance,
+                  FunctionRef<void(std::span<const std::byte>)> write) {
+  source.for_each_part(0, planned.shape[0], [&](std::span<const std::byte> part, DType dtype) {
+    std::vector<float> values(part.size() / element_bytes(dtype));
+    read_floats({dtype, {static_cast<int64_t>(values.size())}, part}, 0, values);
+    write(std::as_bytes(std::span(values)));
+    advance(values.size() * sizeof(float));
+  });
+}
+
+void write_tensor(const BuildPlan& plan, size_t index, BundleWriter& writer, Advance advance) {
+  const PlannedTensor& planned = plan.tensors[index];
+  const SourceRows source(*plan.checkpoint, planned);
+  const auto write = [&](std::span<const std::byte> bytes) { writer.append(index, bytes); };
+  if (planned.layout == TensorLayout::kPanels16) {
+    write_panels(planned, source, advance, write);
+  } else {
+    write_floats(planned, source, advance, write);
+  }
+}
+
+}  // namespace
+
+void build_bundle(const BuildPlan& plan, const std::filesystem::path& path,
+                  AtomicFile::IfExists if_exists, ThreadPool& pool, const BuildProgress& progress) {
+  const std::vector<std::filesystem::path> files = plan.checkpoint->files();
+  TRTMC_CHECK(files.size() == plan.manifest.source_files.size(), "the plan is of this checkpoint");
+  BundleWriter writer(path, plan.manifest, planned_sections(plan), if_exists);
+
+  std::vector<ParallelTask> tasks;
+  for (size_t i = 0; i < files.size(); ++i) {
+    tasks.push_back({plan.manifest.source_files[i].bytes, [&, i](Advance advance) {
+                       writer.set_file_hash(i, hash_file(files[i], advance));
+                     }});
+  }
+  for (size_t i = 0; i < plan.tensors.size(); ++i) {
+    tasks.push_back({writer.sections()[i].bytes,
+                     [&, i](Advance advance) { write_tensor(plan, i, writer, advance); }});
+  }
+  run_tasks(std::move(tasks), pool, progress);
+  size_t next = plan.tensors.size();
+  if (!plan.tokenizer_tables.empty()) writer.append(next++, plan.tokenizer_tables);
+  if (plan.chat_template) writer.append(next++, as_bytes(*plan.chat_template));
+  writer.commit();
+}
+
+}  // namespace trtmc

@@ -1,0 +1,346 @@
+#include "model/sampling.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "base/check.h"
+#include "base/error.h"
+
+namespace trtmc {
+namespace {
+
+constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+
+struct Candidate {
+  TokenId token;
+  float score;
+  double weight;  // Relative to the most likely token's, which is 1.
+};
+
+// The order in which filters take tokens. Total, since ids differ.
+bool more_likely(const Candidate& a, const Candidate& b) {
+  return a.score > b.score || (a.score == b.score && a.token < b.token);
+}
+
+void require(bool holds, std::string_view name, double value, std::string_view expected) {
+  if (holds) return;
+  throw Error(ErrorCode::kInvalidArgument,
+              fmt::format("{}: {}, expected {}", name, value, expected));
+}
+
+bool is_allowed(std::span<const uint32_t> allowed, size_t token) {
+  return allowed.empty() ||
+         (token / 32 < allowed.size() && (allowed[token / 32] >> token % 32 & 1));
+}
+
+TokenId smallest_allowed(std::span<const uint32_t> allowed, size_t vocab_size) {
+  for (size_t token = 0; token < vocab_size; ++token) {
+    if (is_allowed(allowed, token)) return static_cast<TokenId>(token);
+  }
+  return 0;
+}
+
+bool has_penalties(const SamplingParams& params) {
+  return params.repetition_penalty != 1 || params.presence_penalty != 0 ||
+         params.frequency_penalty != 0;
+}
+
+void apply_penalties(std::span<float> scores, const SampleRow& row) {
+  // In float, as Transformers computes on float scores.
+  const auto repetition = static_cast<float>(row.params->repetition_penalty);
+  const auto presence = static_cast<float>(row.params->presence_penalty);
+  const auto frequency = static_cast<float>(row.params->frequency_penalty);
+  for (const TokenCount& count : row.counts) {
+    float& score = scores[static_cast<size_t>(count.token)];
+    if (count.in_prompt + count.in_output > 0) {
+      score = score < 0 ? score * repetition : score / repetition;
+    }
+    if (count.in_output > 0) {
+      score -= presence + static_cast<float>(count.in_output) * frequency;
+    }
+  }
+}
+
+// The scores from which the token is taken: bias, penalties and mask applied. The logits themselves
+// if there are none of these, else a copy that lives until this thread's next call.
+std::span<const float> adjusted_scores(std::span<const float> logits, const SampleRow& row) {
+  const SamplingParams& params = *row.params;
+  const bool penalties = has_penalties(params) && !row.counts.empty();
+  if (params.logit_bias.empty() && !penalties && row.allowed.empty()) return logits;
+
+  thread_local std::vector<float> scores;
+  scores.assign(logits.begin(), logits.end());
+  for (const auto& [token, bias] : params.logit_bias) {
+    TRTMC_CHECK(token >= 0 && static_cast<size_t>(token) < scores.size(), "a bias of no token");
+    scores[static_cast<size_t>(token)] += bias;
+  }
+  if (penalties) apply_penalties(scores, row);
+  if (!row.allowed.empty()) {
+    for (size_t token = 0; token < scores.size(); ++token) {
+      if (!is_allowed(row.allowed, token)) scores[token] = kMinusInfinity;
+    }
+  }
+  return scores;
+}
+
+// The largest score's token, the smaller id of equals; -1 if none is above minus infinity.
+// Independent lanes, so that the pass over the vocabulary becomes vector compares and selects.
+TokenId argmax(std::span<const float> scores) {
+  constexpr size_t kLanes = 16;
+  float best[kLanes];
+  int32_t token[kLanes];
+  std::fill_n(best, kLanes, kMinusInfinity);
+  std::fill_n(token, kLanes, -1);
+  const size_t whole = scores.size() / kLanes * kLanes;
+  const float* block = scores.data();
+  for (size_t i = 0; i < whole; i += kLanes, block += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      const bool better = block[lane] > best[lane];
+      best[lane] = better ? block[lane] : best[lane];
+      token[lane] = better ? static_cast<int32_t>(i + lane) : token[lane];
+    }
+  }
+  float winner = kMinusInfinity;
+  TokenId winner_token = -1;
+  const auto meet = [&](float score, TokenId id) {
+    if (score > winner || (score == winner && id >= 0 && id < winner_token)) {
+      winner = score;
+      winner_token = id;
+    }
+  };
+  for (size_t lane = 0; lane < kLanes; ++lane) meet(best[lane], token[lane]);
+  for (size_t i = whole; i < scores.size(); ++i) meet(scores[i], static_cast<TokenId>(i));
+  return winner_token;
+}
+
+// The k-th largest score, or minus infinity if there are fewer. A heap of the k largest: nearly all
+// of a vocabulary fails the one comparison with its smallest.
+float kth_largest(std::span<const float> scores, size_t k) {
+  thread_local std::vector<float> heap;
+  heap.clear();
+  for (const float score : scores) {
+    if (!(score > kMinusInfinity)) continue;
+    if (heap.size() < k) {
+      heap.push_back(score);
+      std::push_heap(heap.begin(), heap.end(), std::greater<>());
+    } else if (score > heap.front()) {
+      std::pop_heap(heap.begin(), heap.end(), std::greater<>());
+      heap.back() = score;
+      std::push_heap(heap.begin(), heap.end(), std::greater<>());
+    }
+  }
+  return heap.size() < k ? kMinusInfinity : heap.front();
+}
+
+double sum_of_weights(std::span<const Candidate> candidates) {
+  double sum = 0;
+  for (const Candidate& candidate : candidates) sum += candidate.weight;
+  return sum;
+}
+
+// Selects by halves: the least likely candidate of the smallest set whose weight is at least
+// `needed`. Reorders `pool`.
+Candidate find_nucleus_edge(std::vector<Candidate>& pool, double needed) {
+  size_t low = 0, high = pool.size();
+  const auto at = [&](size_t i) { return pool.begin() + static_cast<std::ptrdiff_t>(i); };
+  while (high - low > 1) {
+    const size_t middle = low + (high - low) / 2;
+    std::nth_element(at(low), at(middle), at(high), more_likely);
+    const double weight = sum_of_weights({&pool[low], middle - low});
+    if (weight >= needed) {
+      high = middle;
+    } else {
+      needed -= weight;
+      low = middle;
+    }
+  }
+  return pool[low];
+}
+
+void keep_top_p(std::vector<Candidate>& candidates, double top_p) {
+  // Most nuclei lie within the few tokens above this weight; then the rest need not be touched.
+  constexpr double kPoolFloor = 1.0 / 16384;
+  thread_local std::vector<Candidate> pool;
+  pool.clear();
+  for (const Candidate& candidate : candidates) {
+    if (candidate.weight >= kPoolFloor) pool.push_back(candidate);
+  }
+  const double needed = top_p * sum_of_weights(candidates);
+  if (sum_of_weights(pool) < needed) pool = candidates;
+  const Candidate edge = find_nucleus_edge(pool, needed);
+  std::erase_if(candidates, [&](const Candidate& c) { return more_likely(edge, c); });
+}
+
+// What is left to draw from, ids rising; empty if every score is minus infinity. Lives until this
+// thread's next call.
+std::vector<Candidate>& filtered_candidates(std::span<const float> scores,
+                                            const SamplingParams& params) {
+  thread_local std::vector<Candidate> candidates;
+  candidates.clear();
+  const TokenId best = argmax(scores);
+  if (best < 0) return candidates;
+
+  const double highest = scores[static_cast<size_t>(best)];
+  const bool limited = params.top_k > 0 && static_cast<size_t>(params.top_k) < scores.size();
+  const float lowest =
+      limited ? kth_largest(scores, static_cast<size_t>(params.top_k)) : kMinusInfinity;
+  for (size_t i = 0; i < scores.size(); ++i) {
+    const float score = scores[i];
+    if (!(score > kMinusInfinity && score >= lowest)) continue;
+    // Equal infinities have no difference, and a tiny temperature must not overflow the score.
+    const double weight = score == highest ? 1 : std::exp((score - highest) / params.temperature);
+    candidates.push_back({static_cast<TokenId>(i), score, weight});
+  }
+  if (params.top_p < 1) keep_top_p(candidates, params.top_p);
+  if (params.min_p > 0) {
+    std::erase_if(candidates, [&](const Candidate& c) { return c.weight < params.min_p; });
+  }
+  return candidates;
+}
+
+TokenId draw_token(std::span<const Candidate> candidates, double uniform) {
+  const double target = uniform * sum_of_weights(candidates);
+  double sum = 0;
+  TokenId last = candidates.front().token;
+  for (const Candidate& candidate : candidates) {
+    if (candidate.weight == 0) continue;
+    sum += candidate.weight;
+    last = candidate.token;
+    if (sum > target) break;
+  }
+  return last;
+}
+
+TokenId choose_token(std::span<const float> logits, const SampleRow& row) {
+  const std::span<const float> scores = adjusted_scores(logits, row);
+  TokenId token = -1;
+  if (row.params->temperature == 0) {
+    token = argmax(scores);
+  } else if (const auto& candidates = filtered_candidates(scores, *row.params);
+             !candidates.empty()) {
+    token = draw_token(candidates, uniform_draw(row.params->seed, row.draw));
+  }
+  return token >= 0 ? token : smallest_allowed(row.allowed, logits.size());
+}
+
+// What turns logits into log-probabilities: the largest logit and log(sum(exp(logit - largest))).
+// Kept apart, since next to a large logit the sum would be lost. NaN is left out.
+struct Normaliser {
+  explicit Normaliser(std::span<const float> logits) {
+    const TokenId best = argmax(logits);
+    if (best < 0) return;
+    highest = logits[static_cast<size_t>(best)];
+    double sum = 0;
+    for (const float logit : logits) {
+      if (logit > kMinusInfinity) sum += std::exp(below_highest(logit));
+    }
+    log_sum = std::log(sum);
+  }
+
+  // Equal infinities have no difference.
+  double below_highest(float logit) const { return logit == highest ? 0 : logit - highest; }
+  double logprob(float logit) const {
+    return logit > kMinusInfinity ? below_highest(logit) - log_sum : kMinusInfinity;
+  }
+
+  double highest = kMinusInfinity, log_sum = 0;
+};
+
+}  // namespace
+
+void validate(const SamplingParams& params) {
+  const auto within = [](double value, double low, double high) {
+    return value >= low && value <= high;  // False for NaN.
+  };
+  require(std::isfinite(params.temperature) && params.temperature >= 0, "temperature",
+          params.temperature, "a number of at least 0");
+  require(params.top_k >= 0, "top_k", params.top_k, "a number of at least 0");
+  require(within(params.top_p, 0, 1), "top_p", params.top_p, "a number from 0 to 1");
+  require(within(params.min_p, 0, 1), "min_p", params.min_p, "a number from 0 to 1");
+  require(std::isfinite(params.repetition_penalty) && params.repetition_penalty > 0,
+          "repetition_penalty", params.repetition_penalty, "a number above 0");
+  require(within(params.presence_penalty, -2, 2), "presence_penalty", params.presence_penalty,
+          "a number from -2 to 2");
+  require(within(params.frequency_penalty, -2, 2), "frequency_penalty", params.frequency_penalty,
+          "a number from -2 to 2");
+  for (const auto& [token, bias] : params.logit_bias) {
+    require(token >= 0, "logit_bias", token, "the id of a token");
+    require(within(bias, -100, 100), "logit_bias", bias, "a number from -100 to 100");
+  }
+}
+
+Sampled sample_token(std::span<const float> logits, const SampleRow& row) {
+  Sampled sampled{choose_token(logits, row), 0, {}};
+  if (row.top_logprobs >= 0) {
+    sampled.logprob = static_cast<float>(log_probability(logits, sampled.token));
+    sampled.top = top_logprobs(logits, row.top_logprobs);
+  }
+  return sampled;
+}
+
+std::vector<TokenProbability> sampling_distribution(std::span<const float> logits,
+                                                    const SampleRow& row) {
+  if (row.params->temperature > 0) {
+    const auto& candidates = filtered_candidates(adjusted_scores(logits, row), *row.params);
+    const double total = sum_of_weights(candidates);
+    std::vector<TokenProbability> distribution;
+    distribution.reserve(candidates.size());
+    for (const Candidate& c : candidates) distribution.push_back({c.token, c.weight / total});
+    if (!distribution.empty()) return distribution;
+  }
+  return {{choose_token(logits, row), 1}};
+}
+
+std::vector<TokenLogprob> top_logprobs(std::span<const float> logits, int count) {
+  if (count <= 0) return {};
+  const auto size = std::min(static_cast<size_t>(count), logits.size());
+  const float lowest = kth_largest(logits, size);
+  std::vector<Candidate> likely;
+  for (size_t i = 0; i < logits.size(); ++i) {
+    if (logits[i] >= lowest) likely.push_back({static_cast<TokenId>(i), logits[i], 0});
+  }
+  std::sort(likely.begin(), likely.end(), more_likely);
+  if (likely.size() > size) likely.resize(size);
+
+  const Normaliser normaliser(logits);
+  std::vector<TokenLogprob> top;
+  for (const Candidate& c : likely) {
+    top.push_back({c.token, static_cast<float>(normaliser.logprob(c.score))});
+  }
+  return top;
+}
+
+double log_probability(std::span<const float> logits, TokenId token) {
+  TRTMC_CHECK(token >= 0 && static_cast<size_t>(token) < logits.size(), "an id out of range");
+  return Normaliser(logits).logprob(logits[static_cast<size_t>(token)]);
+}
+
+std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key) {
+  constexpr int kRounds = 10;
+  constexpr uint64_t kMultiplier0 = 0xD2511F53, kMultiplier1 = 0xCD9E8D57;
+  constexpr uint32_t kKeyStep0 = 0x9E3779B9, kKeyStep1 = 0xBB67AE85;
+  for (int round = 0; round < kRounds; ++round) {
+    const uint64_t product0 = kMultiplier0 * counter[0], product1 = kMultiplier1 * counter[2];
+    counter = {static_cast<uint32_t>(product1 >> 32) ^ counter[1] ^ key[0],
+               static_cast<uint32_t>(product1),
+               static_cast<uint32_t>(product0 >> 32) ^ counter[3] ^ key[1],
+               static_cast<uint32_t>(product0)};
+    key[0] += kKeyStep0;
+    key[1] += kKeyStep1;
+  }
+  return counter;
+}
+
+double uniform_draw(uint64_t seed, uint64_t draw) {
+  const auto low = [](uint64_t x) { return static_cast<uint32_t>(x); };
+  const auto high = [](uint64_t x) { return static_cast<uint32_t>(x >> 32); };
+  const auto words = philox({low(draw), high(draw), 0, 0}, {low(seed), high(seed)});
+  const uint64_t bits = (uint64_t{words[0]} << 32 | words[1]) >> 11;
+  return static_cast<double>(bits) * 0x1p-53;
+}
+
+}  // namespace trtmc
