@@ -72,7 +72,8 @@ void FakeExecutor::submit(const StepBatch& batch) {
     const auto logits = function_(history(batch, owner[token], batch.positions[token]));
     values_.insert(values_.end(), logits.begin(), logits.end());
   }
-  logits_ = HostLogits(values_, static_cast<int>(batch.logits_rows.size()), vocab_size_);
+  logits_ =
+      HostLogits(values_, static_cast<int>(batch.logits_rows.size()), vocab_size_, vocab_size_);
 }
 
 const Logits& FakeExecutor::wait() {
