@@ -68,7 +68,7 @@ CASES = {
     # YaRN, always with prompts longer than the original context.
     "yarn_2": {"config": yarn_v4(2.0, 64) | {"max_position_embeddings": 128}, "prompt_tokens": 104},
     "yarn_4_v5": {"config": yarn_v5(4.0, 32) | {"max_position_embeddings": 128}, "prompt_tokens": 104},
-    "yarn_attention_factor": {"config": yarn_v4(4.0, 48, attention_factor=0.8, beta_fast=8, beta_slow=2)
+    "yarn_attention_factor": {"config": yarn_v4(4.0, 48, attention_factor=0.8, beta_fast=2, beta_slow=0.5)
                               | {"max_position_embeddings": 192}, "prompt_tokens": 104},
     "yarn_mscale": {"config": yarn_v5(4.0, 32, mscale=1.0, mscale_all_dim=0.5, truncate=False)
                     | {"max_position_embeddings": 128}, "prompt_tokens": 104},

@@ -1,0 +1,54 @@
+#include "tests/support/golden_bundle.h"
+
+#include <fmt/format.h>
+
+#include "base/thread_pool.h"
+#include "builder/builder.h"
+#include "checkpoint/hf_directory.h"
+
+namespace trtmc {
+namespace {
+
+const std::filesystem::path kSource = TRTMC_SOURCE_DIR;
+
+}  // namespace
+
+Json random_golden(std::string_view name) {
+  return read_goldens(kSource / "tests/golden/smollm3-random" / fmt::format("{}.json.zst", name));
+}
+
+VerifyReport verify_case(const Bundle& bundle, std::string_view backend, Json golden,
+                         std::string_view manifest_case, int num_threads) {
+  const auto manifest = kSource / "tests/e2e/smollm3" / fmt::format("{}.json", manifest_case);
+  const Json thresholds = Json::parse(read_file(manifest));
+  golden.set("thresholds", JsonCursor(thresholds).at("thresholds").json());
+  ExecutorOptions options;
+  options.num_threads = num_threads;
+  return verify_goldens(bundle, backend, options, golden);
+}
+
+Bundle build_checkpoint_bundle(const std::filesystem::path& checkpoint,
+                               const std::filesystem::path& bundle) {
+  ThreadPool pool(1);
+  build_bundle(plan_build(open_hf_directory(checkpoint), {}), bundle,
+               AtomicFile::IfExists::kReplace, pool, [](uint64_t, uint64_t) {});
+  return Bundle(bundle);
+}
+
+Bundle build_golden_bundle(const Json& golden, const std::filesystem::path& folder,
+                           const GoldenCheckpointChanges& changes) {
+  write_golden_checkpoint(golden, folder / "checkpoint", changes);
+  return build_checkpoint_bundle(folder / "checkpoint", folder / "golden.trtmc");
+}
+
+std::string failures(const VerifyReport& report, std::string_view prefix) {
+  std::string out;
+  for (const Check& check : report.checks) {
+    if (check.passed() || !check.name.starts_with(prefix)) continue;
+    out += fmt::format("{}: {:.3g}, {} {:.3g} ({})\n", check.name, check.figure,
+                       check.at_most ? "at most" : "at least", check.threshold, check.note);
+  }
+  return out;
+}
+
+}  // namespace trtmc
