@@ -37,6 +37,7 @@ class Run {
         std::this_thread::sleep_for(kProgressInterval);
         look_up(is_caller);
       }
+      look_up(is_caller);  // The end, whoever did the last task.
     });
   }
 

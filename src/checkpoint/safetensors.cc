@@ -100,7 +100,7 @@ SafetensorsEntry read_entry(const std::string& name, const Json& value,
   const uint64_t begin = range[0];
   const uint64_t end = range[1];
   if (begin > end || end > data.size()) {
-    corrupt(name, fmt::format("bytes {} to {} of a file with {}", begin, end, data.size()));
+    corrupt(name, fmt::format("bytes {} to {} of {} bytes of data", begin, end, data.size()));
   }
   SafetensorsEntry entry{*dtype->string(), Shape(shape.begin(), shape.end()),
                          data.subspan(begin, end - begin)};
@@ -108,9 +108,9 @@ SafetensorsEntry read_entry(const std::string& name, const Json& value,
   if (const auto bits = dtype_bits(entry.dtype)) {
     const auto needed = count_bytes(shape, *bits);
     if (needed != end - begin) {
-      corrupt(name, fmt::format("{} bytes, but {} of {} needs {}", end - begin,
-                                to_string(entry.shape), entry.dtype,
-                                needed ? fmt::to_string(*needed) : "more than a file can hold"));
+      corrupt(name,
+              fmt::format("{} bytes, but {} of {} needs {}", end - begin, to_string(entry.shape),
+                          entry.dtype, needed ? fmt::to_string(*needed) : "what no file can hold"));
     }
   }
   return entry;

@@ -24,10 +24,11 @@ struct SafetensorsEntry {
 // By name, sorted.
 using SafetensorsEntries = std::map<std::string, SafetensorsEntry, std::less<>>;
 
-// The tensors of a whole file. Throws kCorrupt for what the format's own reader refuses: a header
-// longer than 100 MB or than the file or that is not the JSON it should be, a name that stands
-// twice, a size that is not shape times dtype, bytes that overlap, leave a hole or end before or
-// after the file's end.
+// The tensors of a whole file. Throws kCorrupt for what the format forbids: a header longer than
+// 100 MB or than the file, or that is not the JSON it should be, a name that stands twice, a size
+// that is not shape times dtype, bytes that overlap, leave a hole, or end before or after the
+// file's end. (The format's own reader, 0.8.0, lets equal names and blanks in front of the header
+// pass, and refuses unknown dtypes, which here are refused when such a tensor is asked for.)
 SafetensorsEntries parse_safetensors(std::span<const std::byte> file);
 
 class SafetensorsFile {

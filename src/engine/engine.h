@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "engine/generation.h"
 #include "engine/loaded_model.h"
@@ -17,8 +18,8 @@ struct EngineOptions {
 
 struct Usage {
   int prompt_tokens = 0;
-  int completion_tokens = 0;
-  int cached_tokens = 0;
+  int completion_tokens = 0;  // Of all choices, without stop ids.
+  int cached_tokens = 0;      // Of the prompt, taken over from earlier requests.
 };
 
 struct PromptScores {
@@ -26,10 +27,12 @@ struct PromptScores {
 };
 
 // One request's end of the event queue. Used by one thread. Cancels the request when it dies early.
+// May outlive its engine.
 class TokenStream {
  public:
   ~TokenStream();
   TokenStream(TokenStream&&) noexcept;
+  TokenStream& operator=(TokenStream&&) = delete;
 
   // The next event, waiting for it; nothing once every choice has finished.
   std::optional<TokenEvent> next();
@@ -46,15 +49,20 @@ class TokenStream {
 
 class Engine {
  public:
-  // The model must outlive the engine.
+  // The model must outlive the engine, which alone uses its executor while it lives.
   Engine(const LoadedModel& model, const EngineOptions& options);
+  Engine(const EngineModel& model, const EngineOptions& options);
   ~Engine();  // Cancels what still runs.
 
-  // Throws kInvalidArgument for a request that can't be run (an empty prompt, an id out of range,
-  // longer than the context), kExhausted when the queue is full.
+  // From any thread. Throws kInvalidArgument for a request that can't be run (an empty prompt, an
+  // id out of range, longer than the context), kUnsupported for stop strings without a tokenizer,
+  // kExhausted when the queue is full, kInternal when the engine is not healthy.
   TokenStream submit(GenerationRequest request);
 
-  bool healthy() const;  // False once the device is lost.
+  // False once a step has failed with kInternal or with what is no Error: nothing is known of the
+  // device any more, everything that ran has ended with kError, and submit() refuses. A step that
+  // fails otherwise ends the sequences that were in it, and the next ones run.
+  bool healthy() const;
 
  private:
   struct Impl;

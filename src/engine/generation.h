@@ -21,13 +21,13 @@ struct GenerationRequest {
   std::vector<TokenId> prompt;  // At least one token.
   SamplingParams sampling;
   int max_tokens = 0;  // 0: up to the context's end.
-  int n = 1;
+  int n = 1;           // Answers, 1 to 128. They differ by their draws; the first is that of n = 1.
   Priority priority = Priority::kNormal;
   std::vector<TokenId> stop_ids;  // The bundle's and the request's own; ends the answer, not shown.
   std::vector<std::string> stop;  // Stop strings; nothing of them is shown.
   bool ignore_eos = false;        // stop_ids end nothing.
   bool keep_special = false;      // Tokens flagged special show in the text.
-  std::optional<int> logprobs;    // How many alternatives to report per token.
+  std::optional<int> logprobs;    // How many alternatives to report per token; none: no logprobs.
   bool echo_logprobs = false;     // Score the prompt's tokens too.
 };
 
@@ -35,7 +35,7 @@ struct TokenEvent {
   uint32_t choice = 0;
   TokenId token = -1;  // -1: no token, text held back or the end only.
   std::string text;    // Whole code points that are certain now; may be empty.
-  float logprob = 0;
+  float logprob = 0;   // If asked for, of the model's own distribution.
   std::vector<TokenLogprob> top;
   std::optional<FinishReason> finish;  // Set on the last event of a choice.
   std::string error;                   // Of kError.

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "backends/backend.h"
+#include "engine/loaded_model.h"
 
 namespace trtmc {
 
@@ -17,7 +17,10 @@ struct TextScore {
   double perplexity() const;  // exp(-logprob_sum / scored); NaN if nothing was scored.
 };
 
-// Scores `ids` in disjoint windows of `window` tokens (0: one window, which must fit the context).
-TextScore score_tokens(Executor& executor, std::span<const TokenId> ids, int window);
+// Scores `ids` in disjoint windows of `window` tokens (0: one window for all). Nothing else may use
+// the executor meanwhile. Throws kInvalidArgument for a window that does not fit the context and
+// for ids outside the vocabulary.
+TextScore score_tokens(const EngineModel& model, std::span<const TokenId> ids, int window);
+TextScore score_tokens(const LoadedModel& model, std::span<const TokenId> ids, int window);
 
 }  // namespace trtmc

@@ -256,7 +256,6 @@ class TokenizerReader {
     behavior.fail(fmt::format("\"{}\" is no behavior of a split", behavior.string()));
   }
 
-  // Of a Sequence, each processor goes around what the ones before it made.
   void read_processor(const JsonCursor& processor) {
     const std::string& type = processor.at("type").string();
     if (type == "ByteLevel") return;  // Trims offsets, which we don't give.
@@ -266,11 +265,12 @@ class TokenizerReader {
     }
     if (type != "TemplateProcessing")
       unsupported(processor, fmt::format("post_processor {}", type));
+    if (has_template_) unsupported(processor, "a second TemplateProcessing");
+    has_template_ = true;
     read_template(processor);
   }
 
   void read_template(const JsonCursor& processor) {
-    std::vector<TokenId> before, after;
     bool has_text = false;
     for (const JsonCursor& piece : processor.at("single").elements()) {
       if (const auto sequence = piece.find("Sequence")) {
@@ -283,18 +283,17 @@ class TokenizerReader {
       const std::string& name = piece.at("SpecialToken").at("id").string();
       for (const JsonCursor& id : processor.at("special_tokens").at(name).at("ids").elements()) {
         const auto value = id.integer_in(0, static_cast<int64_t>(num_ids()) - 1);
-        (has_text ? after : before).push_back(static_cast<TokenId>(value));
+        (has_text ? spec_.suffix : spec_.prefix).push_back(static_cast<TokenId>(value));
       }
     }
     if (!has_text) unsupported(processor.at("single"), "a template without the text");
-    spec_.prefix.insert(spec_.prefix.begin(), before.begin(), before.end());
-    spec_.suffix.insert(spec_.suffix.end(), after.begin(), after.end());
   }
 
   JsonCursor root_;
   TokenizerSpec spec_;
   std::unordered_map<std::string_view, TokenId> ids_;  // Of the model; views into the JSON.
-  size_t num_new_ = 0;                                 // Added tokens that the model lacks.
+  bool has_template_ = false;
+  size_t num_new_ = 0;  // Added tokens that the model lacks.
 };
 
 }  // namespace

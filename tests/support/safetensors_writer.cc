@@ -1,7 +1,8 @@
 #include "tests/support/safetensors_writer.h"
 
+#include <cstdint>
+#include <cstring>
 #include <fstream>
-#include <span>
 #include <string_view>
 #include <utility>
 
@@ -12,15 +13,14 @@ namespace trtmc {
 
 OwnedTensor make_tensor(std::string name, DType dtype, Shape shape,
                         const std::vector<float>& values) {
+  const size_t width = element_bytes(dtype);
   OwnedTensor tensor{std::move(name), dtype, std::move(shape), {}};
-  const auto append = [&](const auto& bits) {
-    const auto bytes = std::as_bytes(std::span(&bits, 1));
-    tensor.bytes.insert(tensor.bytes.end(), bytes.begin(), bytes.end());
-  };
+  tensor.bytes.resize(values.size() * width);
+  std::byte* out = tensor.bytes.data();
   for (const float value : values) {
-    if (dtype == DType::kF32) append(value);
-    if (dtype == DType::kF16) append(float_to_f16(value));
-    if (dtype == DType::kBF16) append(float_to_bf16(value));
+    const uint16_t half = dtype == DType::kF16 ? float_to_f16(value) : float_to_bf16(value);
+    std::memcpy(out, dtype == DType::kF32 ? static_cast<const void*>(&value) : &half, width);
+    out += width;
   }
   return tensor;
 }

@@ -21,22 +21,22 @@ using ::testing::IsEmpty;
 
 const std::filesystem::path kSource = TRTMC_SOURCE_DIR;
 
-Json read_testdata(std::string_view name) {
-  return Json::parse(read_file(kSource / "src/families/smollm3/testdata" / name));
-}
+const std::filesystem::path kPublished = kSource / "tests/data/smollm3-3b";
+
+Json published_config() { return Json::parse(read_file(kPublished / "config.json")); }
 
 const ModelFamily& family() { return find_family(Json(), "smollm3"); }
 
 // The published configuration with the members of `changes` in their places.
 Json changed(std::string_view changes) {
-  Json config = read_testdata("config.json");
+  Json config = published_config();
   const Json members = Json::parse(changes);
   for (const auto& [key, value] : *members.object()) config.set(key, value);
   return config;
 }
 
 Json without(std::string_view key) {
-  Json config = read_testdata("config.json");
+  Json config = published_config();
   std::erase_if(*config.object(), [&](const auto& member) { return member.first == key; });
   return config;
 }
@@ -50,7 +50,7 @@ std::string complaint(ErrorCode code, const Json& config) {
 
 TEST(SmolLm3, ThePublishedConfigIsReadWhole) {
   const CapturedLog log;
-  const DecoderSpec spec = family().read_spec(read_testdata("config.json"));
+  const DecoderSpec spec = family().read_spec(published_config());
   EXPECT_EQ(spec.vocab_size, 128256);
   EXPECT_EQ(spec.hidden_size, 2048);
   EXPECT_EQ(spec.intermediate_size, 11008);
@@ -66,7 +66,7 @@ TEST(SmolLm3, ThePublishedConfigIsReadWhole) {
 }
 
 TEST(SmolLm3, EveryFourthLayerOfThePublishedModelHasNoRope) {
-  const DecoderSpec spec = family().read_spec(read_testdata("config.json"));
+  const DecoderSpec spec = family().read_spec(published_config());
   int rotating = 0;
   for (int i = 0; i < spec.num_layers(); ++i) {
     EXPECT_EQ(spec.layers[static_cast<size_t>(i)].rope, i % 4 != 3) << i;
@@ -77,7 +77,8 @@ TEST(SmolLm3, EveryFourthLayerOfThePublishedModelHasNoRope) {
 }
 
 TEST(SmolLm3, EveryConfigurationIsReadAsTransformersReadsIt) {
-  const Json oracle = read_testdata("config_oracle.json");
+  const Json oracle =
+      Json::parse(read_file(kSource / "src/families/smollm3/testdata/config_oracle.json"));
   const CapturedLog log;
   const auto cases = JsonCursor(oracle).at("cases").elements();
   ASSERT_GE(cases.size(), 30u);
@@ -194,7 +195,7 @@ TEST(SmolLm3, AWindowThatContradictsItselfIsRefused) {
 }
 
 TEST(SmolLm3, TheRulesNameThe326PublishedTensors) {
-  const DecoderSpec spec = family().read_spec(read_testdata("config.json"));
+  const DecoderSpec spec = family().read_spec(published_config());
   const std::vector<TensorRule> rules = family().tensor_rules(spec);
   EXPECT_EQ(rules.size(), 326u);
   std::map<std::string, Shape> shapes;
@@ -236,7 +237,7 @@ TEST(SmolLm3, EachRoleHasItsOwnSource) {
 }
 
 TEST(SmolLm3, OnlyATiedModelIgnoresAnOutputProjection) {
-  EXPECT_THAT(family().ignored_tensors(family().read_spec(read_testdata("config.json"))),
+  EXPECT_THAT(family().ignored_tensors(family().read_spec(published_config())),
               ElementsAre("lm_head.weight"));
   EXPECT_THAT(
       family().ignored_tensors(family().read_spec(changed(R"({"tie_word_embeddings": false})"))),
@@ -267,6 +268,36 @@ TEST(SmolLm3, TheEmbeddedModelIsDescribedByItsRules) {
   EXPECT_EQ(defaults.sampling.top_p, 0.95);
   EXPECT_EQ(family().markers(*checkpoint),
             (OutputMarkers{"<think>", "</think>", "<tool_call>", "</tool_call>"}));
+}
+
+// A folder with the published text files `names` besides tiny weights, which nobody reads here.
+GenerationDefaults defaults_of(const std::vector<std::string>& names) {
+  const TemporaryFolder folder;
+  write_tiny_checkpoint(folder.path());
+  for (const std::string& name : names) {
+    std::filesystem::copy_file(kPublished / name, folder.path() / name,
+                               std::filesystem::copy_options::overwrite_existing);
+  }
+  return family().defaults(*open_hf_directory(folder.path()));
+}
+
+TEST(SmolLm3, ThePublishedModelStopsAtEndOfTurnAndEndOfText) {
+  const GenerationDefaults defaults =
+      defaults_of({"config.json", "generation_config.json", "tokenizer_config.json"});
+  EXPECT_THAT(defaults.stop_ids, ElementsAre(128001, 128012));
+  EXPECT_EQ(defaults.sampling.temperature, 0.6);
+  EXPECT_EQ(defaults.sampling.top_p, 0.95);
+  EXPECT_EQ(defaults.sampling.top_k, 0);
+}
+
+TEST(SmolLm3, ABaseModelStopsWhereItsFilesSay) {
+  const TemporaryFolder folder;
+  write_tiny_checkpoint(folder.path(), {.tokenizer = false});
+  write_text(folder.path() / "config.json", changed(R"({"eos_token_id": 128001})").dump());
+  std::filesystem::remove(folder.path() / "generation_config.json");
+  const GenerationDefaults defaults = family().defaults(*open_hf_directory(folder.path()));
+  EXPECT_THAT(defaults.stop_ids, ElementsAre(128001));
+  EXPECT_EQ(defaults.sampling, SamplingParams());
 }
 
 TEST(SmolLm3, UntiedModelsWithOddHeadsAreDescribedByTheirRules) {

@@ -10,6 +10,7 @@ from transformers.models.smollm3.configuration_smollm3 import SmolLM3Config
 from transformers.models.smollm3.modeling_smollm3 import SmolLM3Attention, SmolLM3RotaryEmbedding
 
 HERE = pathlib.Path(__file__).parent
+PUBLISHED = HERE.parents[3] / "tests/data/smollm3-3b/config.json"
 YARN = {"factor": 2.0, "original_max_position_embeddings": 65536, "rope_type": "yarn"}
 MISSING = object()
 
@@ -62,7 +63,7 @@ CHANGES = {
 
 def base_config():
     """The published configuration, but narrower and with 8 layers."""
-    config = json.loads((HERE / "config.json").read_text(encoding="utf-8"))
+    config = json.loads(PUBLISHED.read_text(encoding="utf-8"))
     config |= {"hidden_size": 128, "intermediate_size": 160, "num_attention_heads": 2, "num_key_value_heads": 1,
                "num_hidden_layers": 8, "vocab_size": 128}
     config["no_rope_layers"] = config["no_rope_layers"][:8]

@@ -1,0 +1,104 @@
+#include "bench/roofs.h"
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace trtmc {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Keeps the compiler from dropping what was computed.
+std::atomic<uint64_t> sink;
+
+constexpr int64_t kRounds = 20'000'000;
+constexpr int kChains = 12;  // Enough to hide the latency of a multiply-add.
+
+#if defined(__x86_64__)
+__attribute__((target("avx512f"))) void multiply_add_512() {
+  __m512 sums[kChains] = {};
+  const __m512 factor = _mm512_set1_ps(0.5F);
+  for (int64_t round = 0; round < kRounds; ++round) {
+    for (__m512& sum : sums) {
+      sum = _mm512_fmadd_ps(sum, factor, factor);
+      asm volatile("" : "+v"(sum));
+    }
+  }
+  sink += static_cast<uint64_t>(_mm512_cvtss_f32(sums[0]));
+}
+
+__attribute__((target("avx2,fma"))) void multiply_add_256() {
+  __m256 sums[kChains] = {};
+  const __m256 factor = _mm256_set1_ps(0.5F);
+  for (int64_t round = 0; round < kRounds; ++round) {
+    for (__m256& sum : sums) {
+      sum = _mm256_fmadd_ps(sum, factor, factor);
+      asm volatile("" : "+x"(sum));
+    }
+  }
+  sink += static_cast<uint64_t>(_mm256_cvtss_f32(sums[0]));
+}
+#endif
+
+// Adds up what lies in `kStreams` stretches of `bytes` bytes, side by side: several streams keep
+// more of the memory's banks and the core's buffers busy than one.
+constexpr size_t kStreams = 4;
+constexpr size_t kLine = 64;
+constexpr size_t kPrefetchBytes = 1024;
+
+void read_streams(const std::byte* from, size_t bytes) {
+  uint64_t sums[kStreams][kLine / sizeof(uint64_t)] = {};
+  for (size_t at = 0; at < bytes; at += kLine) {
+    for (size_t stream = 0; stream < kStreams; ++stream) {
+      const std::byte* line = from + stream * bytes + at;
+      __builtin_prefetch(line + kPrefetchBytes);
+      uint64_t words[kLine / sizeof(uint64_t)];
+      std::memcpy(words, line, kLine);
+      for (size_t i = 0; i < kLine / sizeof(uint64_t); ++i) sums[stream][i] += words[i];
+    }
+  }
+  for (const auto& stream : sums) {
+    for (const uint64_t sum : stream) sink += sum;
+  }
+}
+
+}  // namespace
+
+double read_bandwidth(ThreadPool& pool, std::span<const std::byte> memory) {
+  // In pieces, handed out as threads come free.
+  constexpr size_t kPiece = size_t{1} << 20;
+  const size_t num_pieces = memory.size() / kPiece;
+  std::atomic<size_t> next = 0;
+  const auto start = Clock::now();
+  pool.run([&](int) {
+    for (size_t piece = next++; piece < num_pieces; piece = next++) {
+      read_streams(memory.data() + piece * kPiece, kPiece / kStreams);
+    }
+  });
+  return static_cast<double>(num_pieces * kPiece) / seconds_since(start);
+}
+
+double multiply_add_peak(ThreadPool& pool) {
+#if defined(__x86_64__)
+  const bool wide = __builtin_cpu_supports("avx512f");
+  if (!wide && !(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))) return 0;
+  const auto start = Clock::now();
+  pool.run([&](int) { wide ? multiply_add_512() : multiply_add_256(); });
+  const double operations = 2.0 * kRounds * kChains * (wide ? 16 : 8) * pool.num_threads();
+  return operations / seconds_since(start);
+#else
+  return 0;  // Not measured.
+#endif
+}
+
+}  // namespace trtmc

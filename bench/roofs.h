@@ -1,0 +1,19 @@
+// What this machine can do at most, measured: the figures that speeds are quoted beside.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "base/thread_pool.h"
+
+namespace trtmc {
+
+// Bytes a second at which the pool's threads read `memory` together, each a stretch of its own.
+// `memory` should be several times the last cache.
+double read_bandwidth(ThreadPool& pool, std::span<const std::byte> memory);
+
+// Single-precision operations a second (a multiply-add is two) of the pool's threads together, from
+// registers, with the widest unit there is.
+double multiply_add_peak(ThreadPool& pool);
+
+}  // namespace trtmc

@@ -1,0 +1,374 @@
+#include "engine/engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <new>
+#include <thread>
+#include <utility>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "engine/engine_invariants.h"
+#include "engine/request_run.h"
+#include "engine/scheduler.h"
+#include "engine/step_arrays.h"
+#include "engine/token_stream.h"
+
+namespace trtmc {
+namespace {
+
+constexpr int kMostChoices = 128;
+
+void require(bool holds, const std::string& message) {
+  if (!holds) throw Error(ErrorCode::kInvalidArgument, message);
+}
+
+void check_request(const GenerationRequest& request, const EngineModel& model, int longest) {
+  require(!request.prompt.empty(), "prompt: no tokens, expected at least one");
+  check_ids(request.prompt, "prompt", model.vocab_size);
+  check_ids(request.stop_ids, "stop_ids", model.vocab_size);
+  validate(request.sampling);
+  for (const auto& [token, bias] : request.sampling.logit_bias) {
+    check_ids(std::span(&token, 1), "logit_bias", model.vocab_size);
+  }
+  require(request.prompt.size() < static_cast<size_t>(longest),
+          fmt::format("prompt: {} tokens leave no room for an answer in a context of {}",
+                      request.prompt.size(), longest));
+  require(request.max_tokens >= 0,
+          fmt::format("max_tokens: {}, expected a number of at least 0", request.max_tokens));
+  require(request.n >= 1 && request.n <= kMostChoices,
+          fmt::format("n: {}, expected a number from 1 to {}", request.n, kMostChoices));
+  const int logprobs = request.logprobs.value_or(0);
+  require(logprobs >= 0 && logprobs <= model.vocab_size,
+          fmt::format("logprobs: {}, expected a number from 0 to the vocabulary's {}", logprobs,
+                      model.vocab_size));
+  for (const std::string& stop : request.stop) {
+    require(!stop.empty(), "stop: an empty string, expected text");
+  }
+  if (!request.stop.empty() && !model.tokenizer) {
+    throw Error(ErrorCode::kUnsupported,
+                "stop: strings need a tokenizer, and the bundle has none, only ids");
+  }
+}
+
+SchedulerOptions scheduler_options(const EngineModel& model, const EngineOptions& options) {
+  SchedulerOptions result{.limits = model.executor->limits()};
+  result.limits.max_tokens_per_step =
+      std::clamp(options.max_tokens_per_step, 1, result.limits.max_tokens_per_step);
+  // The engine bounds its queue by requests, before they come here.
+  result.max_waiting = std::numeric_limits<int>::max();
+  return result;
+}
+
+}  // namespace
+
+struct Engine::Impl {
+  Impl(const EngineModel& of_model, const EngineOptions& of_options)
+      : model(of_model),
+        options(of_options),
+        longest(of_model.longest_sequence()),
+        scheduler(scheduler_options(of_model, of_options)) {
+    thread = std::thread([this] { run(); });
+  }
+
+  ~Impl() {
+    {
+      const std::lock_guard lock(mailbox->mutex);
+      mailbox->stopping = true;
+      mailbox->wake.notify_one();
+    }
+    thread.join();
+  }
+
+  // The engine's thread.
+  void run() noexcept;
+  bool take_mail();
+  void start(std::unique_ptr<RequestRun> run);
+  void end_cancelled();
+  void end_all(FinishReason reason, const std::string& error);
+  std::string why_lost() const;
+  void lose(const std::string& why);
+  void leave_queue(RequestRun& run);
+  void sweep();
+
+  // One step.
+  void step();
+  const Logits& compute(const StepPlan& plan);
+  std::vector<Accepted> sample(const StepPlan& plan, const Logits& logits);
+  void score_prompts(const StepPlan& plan, const Logits& logits);
+  void score_prompt(const PlanRow& row, int first_logits_row, const Logits& logits);
+  void deliver(const StepPlan& plan);
+  void fail_step(const StepPlan& plan, ErrorCode code, const std::string& message);
+
+  RequestRun& run_of(SequenceId id);
+
+  const EngineModel model;
+  const EngineOptions options;
+  const int longest;
+  const std::shared_ptr<Mailbox> mailbox = std::make_shared<Mailbox>();
+
+  // Of the engine's thread alone.
+  Scheduler scheduler;
+  std::vector<std::unique_ptr<RequestRun>> runs;  // In the order of their ids.
+  SequenceId next_id = 1;
+  StepArrays arrays;
+  std::vector<SampleRow> sample_rows;
+  std::vector<Sampled> sampled;  // [sample_rows]
+
+  std::thread thread;
+};
+
+void Engine::Impl::run() noexcept {
+  while (take_mail()) {
+    std::string trouble;
+    try {
+      if (const std::string lost = why_lost(); !lost.empty()) {
+        end_all(FinishReason::kError, lost);
+        continue;
+      }
+      end_cancelled();
+      step();
+      sweep();
+      continue;
+    } catch (const std::exception& error) {
+      trouble = error.what();
+    } catch (...) {
+      trouble = "something that is no exception was thrown";
+    }
+    // Not a step that failed, which is dealt with there, but the engine itself.
+    lose(trouble);
+  }
+  end_all(FinishReason::kCancelled, {});
+}
+
+// Waits for something to do. False when it is to stop.
+bool Engine::Impl::take_mail() {
+  std::vector<std::unique_ptr<RequestRun>> submitted;
+  {
+    std::unique_lock lock(mailbox->mutex);
+    mailbox->wake.wait(lock, [&] {
+      return mailbox->stopping || mailbox->cancelled || !mailbox->submitted.empty() ||
+             !scheduler.empty();
+    });
+    mailbox->cancelled = false;
+    submitted.swap(mailbox->submitted);
+    if (mailbox->stopping) {
+      for (auto& run : submitted) runs.push_back(std::move(run));
+      return false;
+    }
+  }
+  for (auto& run : submitted) start(std::move(run));
+  return true;
+}
+
+void Engine::Impl::start(std::unique_ptr<RequestRun> run) {
+  auto sequences = run->make_sequences(next_id);
+  next_id += static_cast<SequenceId>(run->num_choices());
+  for (auto& sequence : sequences) {
+    const Admission admission = scheduler.admit(std::move(sequence));
+    TRTMC_CHECK(admission == Admission::kAdmitted,
+                "submit() lets nothing through that is too long");
+  }
+  runs.push_back(std::move(run));
+}
+
+RequestRun& Engine::Impl::run_of(SequenceId id) {
+  const auto place = std::ranges::find_if(runs, [&](const auto& run) { return run->has(id); });
+  TRTMC_CHECK(place != runs.end(), "a sequence of no request");
+  return **place;
+}
+
+void Engine::Impl::leave_queue(RequestRun& run) {
+  if (std::exchange(run.started, true)) return;
+  const std::lock_guard lock(mailbox->mutex);
+  --mailbox->num_queued;
+}
+
+void Engine::Impl::end_cancelled() {
+  for (const auto& run : runs) {
+    if (!run->is_cancelled()) continue;
+    for (int i = 0; i < run->num_choices(); ++i) {
+      const SequenceId id = run->first_id() + static_cast<SequenceId>(i);
+      scheduler.finish(id);
+      run->end(id, FinishReason::kCancelled);
+    }
+  }
+  sweep();
+}
+
+void Engine::Impl::end_all(FinishReason reason, const std::string& error) {
+  for (const auto& run : runs) {
+    for (int i = 0; i < run->num_choices(); ++i) {
+      const SequenceId id = run->first_id() + static_cast<SequenceId>(i);
+      scheduler.finish(id);
+      run->end(id, reason, error);
+    }
+  }
+  sweep();
+}
+
+std::string Engine::Impl::why_lost() const {
+  const std::lock_guard lock(mailbox->mutex);
+  return mailbox->lost;
+}
+
+void Engine::Impl::lose(const std::string& why) {
+  {
+    const std::lock_guard lock(mailbox->mutex);
+    mailbox->lost = why;
+  }
+  end_all(FinishReason::kError, why);
+}
+
+// Forgets the requests that have ended.
+void Engine::Impl::sweep() {
+  std::erase_if(runs, [&](const auto& run) {
+    if (!run->has_ended()) return false;
+    leave_queue(*run);
+    return true;
+  });
+}
+
+void Engine::Impl::step() {
+  const StepPlan plan = scheduler.plan();
+  if (plan.rows.empty()) return;
+  for (const PlanRow& row : plan.rows) leave_queue(run_of(row.sequence));
+  try {
+    const Logits& logits = compute(plan);
+    score_prompts(plan, logits);
+    const std::vector<Accepted> accepted = sample(plan, logits);
+    scheduler.commit(plan, accepted);
+    deliver(plan);
+  } catch (const Error& error) {
+    fail_step(plan, error.code(), error.what());
+  } catch (const std::bad_alloc&) {
+    fail_step(plan, ErrorCode::kExhausted, "no memory is left for the step");
+  } catch (const std::exception& error) {
+    fail_step(plan, ErrorCode::kInternal, error.what());
+  }
+#ifndef NDEBUG
+  const auto violation = find_violation(take_snapshot(scheduler));
+  TRTMC_CHECK(!violation, violation->c_str());
+#endif
+}
+
+const Logits& Engine::Impl::compute(const StepPlan& plan) {
+  for (const BlockCopy& copy : plan.copies) model.executor->copy_block(copy.from, copy.to);
+  arrays.clear();
+  for (const PlanRow& row : plan.rows) {
+    const Sequence& sequence = *scheduler.find(row.sequence);
+    const auto tokens =
+        std::span(sequence.tokens)
+            .subspan(static_cast<size_t>(row.start), static_cast<size_t>(row.count));
+    arrays.add(tokens, row.start, sequence.blocks, row.logits_from);
+  }
+  model.executor->submit(arrays.batch());
+  return model.executor->wait();
+}
+
+std::vector<Accepted> Engine::Impl::sample(const StepPlan& plan, const Logits& logits) {
+  sample_rows.clear();
+  int logits_end = 0;
+  for (const PlanRow& row : plan.rows) {
+    logits_end += row.num_logits();
+    if (!row.samples) continue;
+    sample_rows.push_back(run_of(row.sequence).sample_row(row.sequence, logits_end - 1));
+  }
+  sampled.resize(sample_rows.size());
+  logits.sample(sample_rows, sampled);
+
+  std::vector<Accepted> accepted(plan.rows.size());
+  size_t next = 0;
+  for (size_t i = 0; i < plan.rows.size(); ++i) {
+    if (plan.rows[i].samples) accepted[i].tokens = {sampled[next++].token};
+  }
+  return accepted;
+}
+
+void Engine::Impl::score_prompts(const StepPlan& plan, const Logits& logits) {
+  int first = 0;
+  for (const PlanRow& row : plan.rows) {
+    if (row.num_logits() > (row.samples ? 1 : 0)) score_prompt(row, first, logits);
+    first += row.num_logits();
+  }
+}
+
+// Each token of the row but the last known one says how likely the token after it was.
+void Engine::Impl::score_prompt(const PlanRow& row, int first_logits_row, const Logits& logits) {
+  RequestRun& run = run_of(row.sequence);
+  const std::vector<TokenId>& tokens = scheduler.find(row.sequence)->tokens;
+  const int count = row.num_logits() - (row.samples ? 1 : 0);
+  const int start = row.start + row.logits_from;
+  std::vector<ScoreRow> rows;
+  for (int i = 0; i < count; ++i) {
+    rows.push_back({.row = first_logits_row + i,
+                    .target = tokens[static_cast<size_t>(start + i + 1)],
+                    .top_logprobs = run.request().logprobs.value_or(0)});
+  }
+  std::vector<TokenScore> scores(rows.size());
+  logits.score(rows, scores);
+  for (int i = 0; i < count; ++i) {
+    run.set_prompt_score(start + i, std::move(scores[static_cast<size_t>(i)]));
+  }
+}
+
+void Engine::Impl::deliver(const StepPlan& plan) {
+  size_t next = 0;
+  for (const PlanRow& row : plan.rows) {
+    if (!row.samples) continue;
+    RequestRun& run = run_of(row.sequence);
+    run.accept(row.sequence, sampled[next++]);
+    if (run.has_ended(row.sequence)) scheduler.finish(row.sequence);
+  }
+}
+
+void Engine::Impl::fail_step(const StepPlan& plan, ErrorCode code, const std::string& message) {
+  log_error("a step of {} sequences failed: {}", plan.rows.size(), message);
+  if (code == ErrorCode::kInternal) return lose(message);
+  const auto fail = [&](SequenceId id) {
+    scheduler.finish(id);
+    run_of(id).end(id, FinishReason::kError, message);
+  };
+  for (const PlanRow& row : plan.rows) fail(row.sequence);
+  for (const BlockCopy& copy : plan.copies) fail(copy.sequence);  // It may not have been made.
+}
+
+Engine::Engine(const LoadedModel& model, const EngineOptions& options)
+    : Engine(model.engine_model(), options) {}
+
+Engine::Engine(const EngineModel& model, const EngineOptions& options)
+    : impl_(std::make_unique<Impl>(model, options)) {}
+
+Engine::~Engine() = default;
+
+TokenStream Engine::submit(GenerationRequest request) {
+  check_request(request, impl_->model, impl_->longest);
+  const auto prompt_size = static_cast<int>(request.prompt.size());
+  const int room = impl_->longest - prompt_size;
+  const int max_tokens = request.max_tokens > 0 ? std::min(request.max_tokens, room) : room;
+  auto shared = std::make_shared<TokenStream::Shared>(impl_->mailbox, request.n, prompt_size);
+  auto run = std::make_unique<RequestRun>(std::move(request), prompt_size + max_tokens,
+                                          impl_->model.tokenizer, shared);
+
+  Mailbox& mailbox = *impl_->mailbox;
+  const std::lock_guard lock(mailbox.mutex);
+  if (!mailbox.lost.empty()) {
+    throw Error(ErrorCode::kInternal, "the engine has lost its device: " + mailbox.lost);
+  }
+  if (mailbox.num_queued >= impl_->options.max_queued) {
+    throw Error(ErrorCode::kExhausted,
+                fmt::format("{} requests are waiting, as many as may", mailbox.num_queued),
+                "try again later");
+  }
+  mailbox.submitted.push_back(std::move(run));
+  ++mailbox.num_queued;
+  mailbox.wake.notify_one();
+  return TokenStream(std::move(shared));
+}
+
+bool Engine::healthy() const { return impl_->why_lost().empty(); }
+
+}  // namespace trtmc

@@ -1,0 +1,555 @@
+#include "engine/engine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "tests/support/fake_executor.h"
+#include "text/tokenizer_json.h"
+
+namespace trtmc {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr int kVocabulary = 50;
+constexpr Limits kLimits = {
+    .num_blocks = 64, .block_size = 4, .max_tokens_per_step = 32, .max_sequences_per_step = 8};
+
+struct Answer {
+  std::vector<TokenId> tokens;
+  std::string text, error;
+  std::optional<FinishReason> finish;
+  std::vector<TokenEvent> events;
+};
+
+// Every choice's answer, to the end of the stream.
+std::vector<Answer> read_all(TokenStream& stream) {
+  std::vector<Answer> answers;
+  while (auto event = stream.next()) {
+    if (event->choice >= answers.size()) answers.resize(event->choice + 1);
+    Answer& answer = answers[event->choice];
+    EXPECT_FALSE(answer.finish) << "an event after the last";
+    if (event->token >= 0) answer.tokens.push_back(event->token);
+    answer.text += event->text;
+    answer.error += event->error;
+    answer.finish = event->finish;
+    answer.events.push_back(std::move(*event));
+  }
+  for (const Answer& answer : answers) EXPECT_TRUE(answer.finish);
+  return answers;
+}
+
+Answer read_one(TokenStream stream) {
+  auto answers = read_all(stream);
+  EXPECT_EQ(answers.size(), 1u);
+  return answers.at(0);
+}
+
+std::vector<TokenId> greedy_answer(std::vector<TokenId> ids, int count) {
+  std::vector<TokenId> answer;
+  for (int i = 0; i < count; ++i) {
+    const auto logits = hashed_logits(ids, kVocabulary);
+    ids.push_back(static_cast<TokenId>(std::ranges::max_element(logits) - logits.begin()));
+    answer.push_back(ids.back());
+  }
+  return answer;
+}
+
+GenerationRequest greedy_request(std::vector<TokenId> prompt, int max_tokens) {
+  GenerationRequest request;
+  request.prompt = std::move(prompt);
+  request.sampling.temperature = 0;
+  request.max_tokens = max_tokens;
+  return request;
+}
+
+std::vector<TokenId> some_prompt(int size, int seed) {
+  std::vector<TokenId> prompt;
+  for (int i = 0; i < size; ++i) prompt.push_back((seed * 31 + i * i * 7 + i) % kVocabulary);
+  return prompt;
+}
+
+// Answers with `script`, token by token, to a prompt of `prompt_size`.
+LogitsFunction scripted(size_t prompt_size, std::vector<TokenId> script, int vocab_size) {
+  return [=](std::span<const TokenId> ids) {
+    std::vector<float> logits(static_cast<size_t>(vocab_size));
+    const size_t next = ids.size() - std::min(ids.size(), prompt_size);
+    if (next < script.size()) logits[static_cast<size_t>(script[next])] = 20;
+    return logits;
+  };
+}
+
+// Holds the engine within a step.
+class Gate {
+ public:
+  explicit Gate(FakeExecutor& executor) {
+    executor.during_step = [this](int) {
+      std::unique_lock lock(mutex_);
+      ++arrived_;
+      changed_.notify_all();
+      changed_.wait(lock, [&] { return open_; });
+    };
+  }
+  void await_step() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return arrived_ > 0; });
+  }
+  void open() {
+    const std::lock_guard lock(mutex_);
+    open_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int arrived_ = 0;
+  bool open_ = false;
+};
+
+class EngineTest : public testing::Test {
+ protected:
+  // The tests of failures would otherwise print them.
+  EngineTest() {
+    set_log_sink([](LogLevel, std::string_view) {});
+  }
+  ~EngineTest() override { set_log_sink({}); }
+
+  static EngineModel model_of(FakeExecutor& executor, int vocab_size = kVocabulary) {
+    const Limits limits = executor.limits();
+    return {.executor = &executor,
+            .tokenizer = nullptr,
+            .vocab_size = vocab_size,
+            .context_length = limits.num_blocks * limits.block_size};
+  }
+
+  FakeExecutor executor_{kVocabulary, kLimits};
+};
+
+TEST_F(EngineTest, AnswersWithTheGreedyTokens) {
+  Engine engine(model_of(executor_), {});
+  const auto prompt = some_prompt(70, 1);  // In three chunks.
+  auto stream = engine.submit(greedy_request(prompt, 25));
+  const Answer answer = read_all(stream).at(0);
+  EXPECT_EQ(answer.tokens, greedy_answer(prompt, 25));
+  EXPECT_EQ(answer.finish, FinishReason::kLength);
+  EXPECT_EQ(answer.text, "");
+  EXPECT_EQ(stream.usage().prompt_tokens, 70);
+  EXPECT_EQ(stream.usage().completion_tokens, 25);
+}
+
+TEST_F(EngineTest, RunsManyRequestsTogetherAndEachAsIfAlone) {
+  Engine engine(model_of(executor_), {});
+  std::vector<TokenStream> streams;
+  for (int i = 0; i < 20; ++i) {
+    streams.push_back(engine.submit(greedy_request(some_prompt(3 + i * 2, i), 5 + i)));
+  }
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(read_all(streams[static_cast<size_t>(i)]).at(0).tokens,
+              greedy_answer(some_prompt(3 + i * 2, i), 5 + i));
+  }
+  EXPECT_GT(executor_.widest_step(), 1);
+}
+
+TEST_F(EngineTest, AnswersTheSameWhenBlocksRunOut) {
+  FakeExecutor small(
+      kVocabulary,
+      {.num_blocks = 12, .block_size = 2, .max_tokens_per_step = 8, .max_sequences_per_step = 4});
+  Engine engine(model_of(small), {});
+  std::vector<TokenStream> streams;
+  for (int i = 0; i < 6; ++i)
+    streams.push_back(engine.submit(greedy_request(some_prompt(4, i), 15)));
+  for (int i = 0; i < 6; ++i) {
+    EXPECT_EQ(read_all(streams[static_cast<size_t>(i)]).at(0).tokens,
+              greedy_answer(some_prompt(4, i), 15));
+  }
+  // More than 6 * 18 computed tokens: some were computed again.
+  EXPECT_GT(small.num_tokens(), 6 * 18);
+}
+
+TEST_F(EngineTest, ZeroMaxTokensGoesOnToTheContextsEnd) {
+  EngineModel model = model_of(executor_);
+  model.context_length = 40;
+  Engine engine(model, {});
+  EXPECT_EQ(read_one(engine.submit(greedy_request(some_prompt(30, 1), 0))).tokens.size(), 10u);
+  const Answer cut = read_one(engine.submit(greedy_request(some_prompt(30, 1), 99)));
+  EXPECT_EQ(cut.tokens.size(), 10u);
+  EXPECT_EQ(cut.finish, FinishReason::kLength);
+}
+
+TEST_F(EngineTest, AStopIdEndsTheAnswerAndIsNotShown) {
+  FakeExecutor executor(kVocabulary, kLimits, scripted(2, {10, 11, 12, 13}, kVocabulary));
+  Engine engine(model_of(executor), {});
+  GenerationRequest request = greedy_request({1, 2}, 4);
+  request.stop_ids = {40, 12};
+  auto stream = engine.submit(request);
+  const Answer answer = read_all(stream).at(0);
+  EXPECT_THAT(answer.tokens, ElementsAre(10, 11));
+  EXPECT_EQ(answer.finish, FinishReason::kStop);
+  EXPECT_EQ(answer.events.back().token, -1);
+  EXPECT_EQ(stream.usage().completion_tokens, 2);
+
+  request.ignore_eos = true;
+  EXPECT_THAT(read_one(engine.submit(request)).tokens, ElementsAre(10, 11, 12, 13));
+}
+
+TEST_F(EngineTest, DrawsBySeedWhateverElseRuns) {
+  Engine engine(model_of(executor_), {});
+  GenerationRequest request;
+  request.prompt = some_prompt(9, 2);
+  request.max_tokens = 20;
+  request.sampling.seed = 5;
+  const auto alone = read_one(engine.submit(request)).tokens;
+  std::vector<TokenStream> others;
+  for (int i = 0; i < 5; ++i)
+    others.push_back(engine.submit(greedy_request(some_prompt(20, i), 30)));
+  EXPECT_EQ(read_one(engine.submit(request)).tokens, alone);
+  request.sampling.seed = 6;
+  EXPECT_NE(read_one(engine.submit(request)).tokens, alone);
+
+  // By the definition: the i-th token is drawn with the i-th number of the seed.
+  std::vector<TokenId> ids = request.prompt;
+  request.sampling.seed = 5;
+  for (uint64_t draw = 0; draw < 20; ++draw) {
+    const SampleRow row{.row = 0,
+                        .params = &request.sampling,
+                        .draw = draw,
+                        .counts = {},
+                        .allowed = {},
+                        .top_logprobs = -1};
+    ids.push_back(sample_token(hashed_logits(ids, kVocabulary), row).token);
+  }
+  EXPECT_EQ(std::vector<TokenId>(ids.begin() + 9, ids.end()), alone);
+}
+
+TEST_F(EngineTest, ChoicesDifferAndTheFirstIsTheAnswerOfOne) {
+  Engine engine(model_of(executor_), {});
+  GenerationRequest request;
+  request.prompt = some_prompt(23, 3);
+  request.max_tokens = 12;
+  request.sampling.seed = 77;
+  const auto one = read_one(engine.submit(request)).tokens;
+  const int tokens_of_one = executor_.num_tokens();
+  request.n = 4;
+  auto stream = engine.submit(request);
+  const auto answers = read_all(stream);
+  ASSERT_EQ(answers.size(), 4u);
+  EXPECT_EQ(answers[0].tokens, one);
+  for (size_t i = 1; i < 4; ++i) EXPECT_NE(answers[i].tokens, answers[i - 1].tokens);
+  EXPECT_EQ(stream.usage().completion_tokens, 48);
+  // The prompt is computed once; each follower computes its last token again.
+  EXPECT_EQ(executor_.num_tokens() - tokens_of_one, 23 + 3 + 4 * 11);
+  EXPECT_EQ(executor_.num_copies(), 3);
+}
+
+TEST_F(EngineTest, GreedyChoicesAreAllTheSame) {
+  Engine engine(model_of(executor_), {});
+  GenerationRequest request = greedy_request(some_prompt(17, 3), 9);
+  request.n = 12;  // More than a step holds.
+  auto stream = engine.submit(request);
+  for (const Answer& answer : read_all(stream)) {
+    EXPECT_EQ(answer.tokens, greedy_answer(some_prompt(17, 3), 9));
+  }
+}
+
+TEST_F(EngineTest, ReportsLogprobsOfTheModelsOwnDistribution) {
+  Engine engine(model_of(executor_), {});
+  GenerationRequest request = greedy_request({3, 1, 4}, 2);
+  request.logprobs = 3;
+  request.sampling.logit_bias = {{7, 100}};
+  const Answer answer = read_one(engine.submit(request));
+  ASSERT_THAT(answer.tokens, ElementsAre(7, 7));
+  const auto logits = hashed_logits(std::vector<TokenId>{3, 1, 4, 7}, kVocabulary);
+  double total = 0;
+  for (const float logit : logits) total += std::exp(logit);
+  EXPECT_NEAR(answer.events[1].logprob, logits[7] - std::log(total), 1e-5);
+  ASSERT_EQ(answer.events[1].top.size(), 3u);
+  const float most = *std::ranges::max_element(logits);
+  EXPECT_NEAR(answer.events[1].top[0].logprob, most - std::log(total), 1e-5);
+}
+
+TEST_F(EngineTest, PenaltiesCountWhatWasGenerated) {
+  // 1.0 and 0.9 less a quarter for each time seen: they take turns.
+  FakeExecutor executor(kVocabulary, kLimits, [](std::span<const TokenId>) {
+    std::vector<float> logits(kVocabulary, -9);
+    logits[20] = 1, logits[30] = 0.9f;
+    return logits;
+  });
+  Engine engine(model_of(executor), {});
+  GenerationRequest request = greedy_request({20, 20, 20}, 5);
+  request.sampling.frequency_penalty = 0.25;
+  EXPECT_THAT(read_one(engine.submit(request)).tokens, ElementsAre(20, 30, 20, 30, 20));
+  request.sampling.frequency_penalty = 0;
+  request.sampling.repetition_penalty = 2;  // The prompt counts here.
+  EXPECT_THAT(read_one(engine.submit(request)).tokens, ElementsAre(30, 20, 20, 20, 20));
+}
+
+TEST_F(EngineTest, ScoresThePromptBeforeTheFirstEvent) {
+  Engine engine(model_of(executor_), {});
+  const auto prompt = some_prompt(75, 4);
+  GenerationRequest request = greedy_request(prompt, 2);
+  request.echo_logprobs = true;
+  request.logprobs = 1;
+  request.n = 2;
+  auto stream = engine.submit(request);
+  ASSERT_TRUE(stream.next());
+  const auto& scores = stream.prompt_scores().tokens;
+  ASSERT_EQ(scores.size(), 74u);
+  for (size_t i = 0; i < scores.size(); ++i) {
+    const auto logits = hashed_logits(std::span(prompt).first(i + 1), kVocabulary);
+    EXPECT_EQ(scores[i].logprob, log_probability(logits, prompt[i + 1]));
+    ASSERT_EQ(scores[i].top.size(), 1u);
+    EXPECT_EQ(logits[static_cast<size_t>(scores[i].top[0].token)],
+              *std::ranges::max_element(logits));
+  }
+}
+
+TEST_F(EngineTest, APromptOfOneTokenHasNoScores) {
+  Engine engine(model_of(executor_), {});
+  GenerationRequest request = greedy_request({5}, 2);
+  request.echo_logprobs = true;
+  request.n = 2;
+  auto stream = engine.submit(request);
+  for (const Answer& answer : read_all(stream)) EXPECT_EQ(answer.tokens, greedy_answer({5}, 2));
+  EXPECT_THAT(stream.prompt_scores().tokens, IsEmpty());
+}
+
+TEST_F(EngineTest, CancellingWithinAStepEndsTheRequest) {
+  Gate gate(executor_);
+  Engine engine(model_of(executor_), {});
+  auto stream = engine.submit(greedy_request(some_prompt(5, 1), 200));
+  gate.await_step();
+  stream.cancel();
+  gate.open();
+  const Answer answer = read_all(stream).at(0);
+  EXPECT_EQ(answer.finish, FinishReason::kCancelled);
+  EXPECT_LE(answer.tokens.size(), 1u);
+  EXPECT_EQ(read_one(engine.submit(greedy_request({1}, 3))).tokens, greedy_answer({1}, 3));
+}
+
+TEST_F(EngineTest, AStreamThatDiesCancelsItsRequest) {
+  Gate gate(executor_);
+  Engine engine(model_of(executor_), {});
+  {
+    auto stream = engine.submit(greedy_request(some_prompt(5, 1), 200));
+    gate.await_step();
+  }
+  gate.open();
+  EXPECT_EQ(read_one(engine.submit(greedy_request({1}, 3))).tokens, greedy_answer({1}, 3));
+  EXPECT_LE(executor_.num_tokens(), 5 + 3);
+}
+
+TEST_F(EngineTest, ARequestCancelledInTheQueueNeverRuns) {
+  Gate gate(executor_);
+  Engine engine(model_of(executor_), {});
+  auto first = engine.submit(greedy_request({1}, 3));
+  gate.await_step();
+  auto second = engine.submit(greedy_request(some_prompt(30, 1), 3));
+  second.cancel();
+  gate.open();
+  EXPECT_EQ(read_all(second).at(0).finish, FinishReason::kCancelled);
+  EXPECT_EQ(read_all(first).at(0).tokens, greedy_answer({1}, 3));
+  EXPECT_EQ(executor_.num_tokens(), 3);
+}
+
+TEST_F(EngineTest, AFailedStepEndsItsRequestsAndTheNextOnesRun) {
+  executor_.fail_next_step(Error(ErrorCode::kExhausted, "no memory for scratch"));
+  Engine engine(model_of(executor_), {});
+  const Answer failed = read_one(engine.submit(greedy_request({1, 2}, 5)));
+  EXPECT_EQ(failed.finish, FinishReason::kError);
+  EXPECT_EQ(failed.error, "no memory for scratch");
+  EXPECT_TRUE(engine.healthy());
+  EXPECT_EQ(read_one(engine.submit(greedy_request({1, 2}, 5))).tokens, greedy_answer({1, 2}, 5));
+}
+
+TEST_F(EngineTest, AFailedCopyEndsItsChoices) {
+  executor_.fail_next_copy(Error(ErrorCode::kExhausted, "no memory for a copy"));
+  Engine engine(model_of(executor_), {});
+  GenerationRequest request = greedy_request(some_prompt(7, 1), 3);
+  request.n = 3;
+  auto stream = engine.submit(request);
+  for (const Answer& answer : read_all(stream)) EXPECT_EQ(answer.error, "no memory for a copy");
+  EXPECT_EQ(read_one(engine.submit(greedy_request({1, 2}, 5))).tokens, greedy_answer({1, 2}, 5));
+}
+
+TEST_F(EngineTest, ALostDeviceEndsEverythingAndIsSaid) {
+  Gate gate(executor_);
+  Engine engine(model_of(executor_), {});
+  auto running = engine.submit(greedy_request({1, 2}, 5));
+  gate.await_step();
+  auto waiting = engine.submit(greedy_request({1}, 5));
+  executor_.fail_next_step(Error(ErrorCode::kInternal, "the device fell off the bus"));
+  gate.open();
+  EXPECT_EQ(read_all(running).at(0).error, "the device fell off the bus");
+  EXPECT_EQ(read_all(waiting).at(0).finish, FinishReason::kError);
+  EXPECT_FALSE(engine.healthy());
+  try {
+    engine.submit(greedy_request({1}, 1));
+    FAIL() << "submit() accepted a request";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInternal);
+    EXPECT_THAT(error.what(), HasSubstr("the device fell off the bus"));
+  }
+}
+
+TEST_F(EngineTest, RefusesWhatTheQueueCantHold) {
+  Gate gate(executor_);
+  Engine engine(model_of(executor_), {.max_queued = 2});
+  auto running = engine.submit(greedy_request({1}, 2));
+  gate.await_step();
+  auto second = engine.submit(greedy_request({2}, 2));
+  auto third = engine.submit(greedy_request({3}, 2));
+  try {
+    engine.submit(greedy_request({4}, 2));
+    FAIL() << "submit() accepted a request";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kExhausted);
+  }
+  gate.open();
+  EXPECT_EQ(read_all(third).at(0).tokens, greedy_answer({3}, 2));
+  EXPECT_EQ(read_one(engine.submit(greedy_request({4}, 2))).tokens, greedy_answer({4}, 2));
+}
+
+TEST_F(EngineTest, RefusesRequestsThatCantRunAndSaysWhy) {
+  Engine engine(model_of(executor_), {});
+  const auto complaint = [&](auto&& change) -> std::string {
+    GenerationRequest request = greedy_request({1, 2}, 5);
+    change(request);
+    try {
+      engine.submit(request);
+      return "accepted";
+    } catch (const Error& error) {
+      return (error.code() == ErrorCode::kInvalidArgument ? "" : "another code ") +
+             std::string(error.what());
+    }
+  };
+  EXPECT_THAT(complaint([](auto& r) { r.prompt.clear(); }), HasSubstr("prompt: no tokens"));
+  EXPECT_THAT(complaint([](auto& r) { r.prompt = {-1}; }), HasSubstr("prompt: -1"));
+  EXPECT_THAT(complaint([](auto& r) { r.prompt = {kVocabulary}; }), HasSubstr("prompt: 50"));
+  EXPECT_THAT(complaint([](auto& r) { r.prompt.assign(256, 1); }), HasSubstr("context of 256"));
+  EXPECT_THAT(complaint([](auto& r) { r.max_tokens = -1; }), HasSubstr("max_tokens: -1"));
+  EXPECT_THAT(complaint([](auto& r) { r.n = 0; }), HasSubstr("n: 0"));
+  EXPECT_THAT(complaint([](auto& r) { r.n = 1000; }), HasSubstr("n: 1000"));
+  EXPECT_THAT(complaint([](auto& r) { r.logprobs = 51; }), HasSubstr("logprobs: 51"));
+  EXPECT_THAT(complaint([](auto& r) { r.stop_ids = {77}; }), HasSubstr("stop_ids: 77"));
+  EXPECT_THAT(complaint([](auto& r) { r.stop = {""}; }), HasSubstr("stop: an empty"));
+  EXPECT_THAT(complaint([](auto& r) { r.sampling.top_p = 2; }), HasSubstr("top_p: 2"));
+  EXPECT_THAT(complaint([](auto& r) { r.sampling.logit_bias = {{50, 1}}; }), HasSubstr("bias: 50"));
+  EXPECT_THAT(complaint([](auto& r) { r.stop = {"x"}; }), HasSubstr("another code stop: strings"));
+}
+
+TEST_F(EngineTest, StreamsMayOutliveTheEngine) {
+  std::optional<TokenStream> running, waiting;
+  {
+    Gate gate(executor_);
+    Engine engine(model_of(executor_), {});
+    running.emplace(engine.submit(greedy_request({1}, 200)));
+    gate.await_step();
+    waiting.emplace(engine.submit(greedy_request({2}, 200)));
+    gate.open();
+  }
+  EXPECT_EQ(read_all(*running).at(0).finish, FinishReason::kCancelled);
+  EXPECT_EQ(read_all(*waiting).at(0).finish, FinishReason::kCancelled);
+  EXPECT_EQ(waiting->next(), std::nullopt);
+  waiting->cancel();
+}
+
+TEST_F(EngineTest, ServesManyThreads) {
+  Engine engine(model_of(executor_), {});
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&engine, t] {
+      for (int i = 0; i < 20; ++i) {
+        const auto prompt = some_prompt(1 + i, t);
+        auto stream = engine.submit(greedy_request(prompt, 6));
+        if (i % 5 == 4) {
+          stream.next();
+          continue;  // Goes away in the middle.
+        }
+        EXPECT_EQ(read_all(stream).at(0).tokens, greedy_answer(prompt, 6));
+        EXPECT_EQ(stream.usage().completion_tokens, 6);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+// The embedded model's tokenizer.
+class EngineText : public EngineTest {
+ protected:
+  EngineText()
+      : tables_(
+            compile_tokenizer(read_file(TRTMC_SOURCE_DIR "/models/smollm3-tiny/tokenizer.json"))),
+        tokenizer_(tables_) {}
+
+  // The answer of a model that writes `text`.
+  Answer answer(const std::string& text,
+                const std::function<void(GenerationRequest&)>& change = {}) {
+    const auto script = tokenizer_.encode(text);
+    FakeExecutor executor(tokenizer_.num_ids(), kLimits, scripted(1, script, tokenizer_.num_ids()));
+    EngineModel model = model_of(executor, tokenizer_.num_ids());
+    model.tokenizer = &tokenizer_;
+    Engine engine(model, {});
+    GenerationRequest request = greedy_request({1}, static_cast<int>(script.size()));
+    if (change) change(request);
+    return read_one(engine.submit(request));
+  }
+
+  std::vector<std::byte> tables_;
+  Tokenizer tokenizer_;
+};
+
+TEST_F(EngineText, StreamsWholeCodePoints) {
+  const std::string text = "Hi \xF0\x9F\x98\x80 \xE6\x97\xA5\xE6\x9C\xAC!";
+  ASSERT_GT(tokenizer_.encode("\xF0\x9F\x98\x80").size(), 1u);
+  const Answer result = answer(text);
+  EXPECT_EQ(result.text, text);
+  for (const TokenEvent& event : result.events) {
+    EXPECT_THAT(event.text, testing::Not(HasSubstr("\xEF\xBF\xBD")));
+  }
+}
+
+TEST_F(EngineText, ACodePointThatIsCutByTheLengthIsReplaced) {
+  const auto ids = tokenizer_.encode("a\xF0\x9F\x98\x80");
+  ASSERT_GT(ids.size(), 2u);
+  const Answer result = answer("a\xF0\x9F\x98\x80", [&](GenerationRequest& request) {
+    request.max_tokens = static_cast<int>(ids.size()) - 1;
+  });
+  EXPECT_EQ(result.text, "a\xEF\xBF\xBD");
+}
+
+TEST_F(EngineText, NothingOfAStopStringIsShown) {
+  const Answer result = answer("one two three", [](GenerationRequest& request) {
+    request.stop = {"o th", "never"};
+  });
+  EXPECT_EQ(result.text, "one tw");
+  EXPECT_EQ(result.finish, FinishReason::kStop);
+  EXPECT_LT(result.tokens.size(), tokenizer_.encode("one two three").size() + 1);
+}
+
+TEST_F(EngineText, TextHeldBackForAStopStringComesAtTheEnd) {
+  const Answer result =
+      answer("one two", [](GenerationRequest& request) { request.stop = {"two three"}; });
+  EXPECT_EQ(result.text, "one two");
+  EXPECT_EQ(result.finish, FinishReason::kLength);
+}
+
+TEST_F(EngineText, SpecialTokensShowOnlyWhenAskedFor) {
+  const std::string text = "a<|im_end|>b";
+  EXPECT_EQ(answer(text).text, "ab");
+  EXPECT_EQ(answer(text, [](GenerationRequest& request) { request.keep_special = true; }).text,
+            text);
+}
+
+}  // namespace
+}  // namespace trtmc

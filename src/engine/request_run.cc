@@ -1,0 +1,117 @@
+#include "engine/request_run.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace trtmc {
+namespace {
+
+bool has_penalties(const SamplingParams& params) {
+  return params.repetition_penalty != 1 || params.presence_penalty != 0 ||
+         params.frequency_penalty != 0;
+}
+
+}  // namespace
+
+RequestRun::RequestRun(GenerationRequest request, int max_length, const Tokenizer* tokenizer,
+                       std::shared_ptr<TokenStream::Shared> shared)
+    : request_(std::move(request)),
+      max_length_(max_length),
+      tokenizer_(tokenizer),
+      shared_(std::move(shared)),
+      counts_tokens_(has_penalties(request_.sampling)) {
+  for (int i = 0; i < request_.n; ++i) {
+    choices_.push_back({.text = TextStream(request_.stop),
+                        .counts = counts_tokens_ ? TokenCounts(request_.prompt) : TokenCounts()});
+  }
+  if (request_.echo_logprobs) shared_->prompt_scores.tokens.resize(request_.prompt.size() - 1);
+}
+
+std::vector<std::unique_ptr<Sequence>> RequestRun::make_sequences(SequenceId first) {
+  first_id_ = first;
+  std::vector<std::unique_ptr<Sequence>> sequences;
+  for (int i = 0; i < num_choices(); ++i) {
+    auto sequence = std::make_unique<Sequence>();
+    sequence->id = first + static_cast<SequenceId>(i);
+    sequence->priority = request_.priority;
+    sequence->tokens = request_.prompt;
+    sequence->prompt_size = sequence->size();
+    sequence->max_length = max_length_;
+    if (i > 0) sequence->leader = first;
+    if (i == 0 && request_.echo_logprobs) sequence->logits_from = 0;
+    sequences.push_back(std::move(sequence));
+  }
+  return sequences;
+}
+
+SampleRow RequestRun::sample_row(SequenceId id, int row) const {
+  // The choice in the upper half: choices draw different numbers, and the first draws those of a
+  // request for one.
+  const uint64_t draw = (id - first_id_) << 32 | static_cast<uint64_t>(choice(id).num_generated);
+  return {.row = row,
+          .params = &request_.sampling,
+          .draw = draw,
+          .counts = choice(id).counts.counts(),
+          .allowed = {},
+          .top_logprobs = request_.logprobs.value_or(-1)};
+}
+
+TokenEvent RequestRun::event_for(SequenceId id) const {
+  TokenEvent event;
+  event.choice = static_cast<uint32_t>(id - first_id_);
+  return event;
+}
+
+bool RequestRun::is_stop(TokenId token) const {
+  return !request_.ignore_eos && std::ranges::count(request_.stop_ids, token) > 0;
+}
+
+std::string_view RequestRun::shown_bytes(TokenId token) const {
+  if (!tokenizer_ || (!request_.keep_special && tokenizer_->is_special(token))) return {};
+  return tokenizer_->token_bytes(token);
+}
+
+void RequestRun::accept(SequenceId id, const Sampled& sampled) {
+  if (is_stop(sampled.token)) return end(id, FinishReason::kStop);
+  Choice& current = choice(id);
+  if (counts_tokens_) current.counts.add_output(sampled.token);
+  ++current.num_generated;
+
+  TokenEvent event = event_for(id);
+  event.token = sampled.token;
+  event.logprob = sampled.logprob;
+  event.top = sampled.top;
+  event.text = current.text.append(shown_bytes(sampled.token));
+  const int length = static_cast<int>(request_.prompt.size()) + current.num_generated;
+  if (length == max_length_ && !current.text.stopped()) {
+    event.text += current.text.finish();
+    event.finish = FinishReason::kLength;
+  }
+  if (current.text.stopped()) event.finish = FinishReason::kStop;
+  send(current, std::move(event));
+}
+
+void RequestRun::end(SequenceId id, FinishReason reason, std::string error) {
+  Choice& current = choice(id);
+  if (current.ended) return;
+  TokenEvent event = event_for(id);
+  event.text = current.text.finish();
+  event.finish = reason;
+  event.error = std::move(error);
+  send(current, std::move(event));
+}
+
+void RequestRun::send(Choice& current, TokenEvent event) {
+  if (event.finish) {
+    current.ended = true;
+    ++num_ended_;
+  }
+  shared_->push(std::move(event));
+}
+
+void RequestRun::set_prompt_score(int index, TokenScore score) {
+  const std::lock_guard lock(shared_->mutex);
+  shared_->prompt_scores.tokens[static_cast<size_t>(index)] = std::move(score);
+}
+
+}  // namespace trtmc

@@ -1,0 +1,78 @@
+// One request while the engine serves it: its choices, each a sequence with its text, counts and
+// end. Used by the engine's thread only.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/sequence.h"
+#include "engine/token_counts.h"
+#include "engine/token_stream.h"
+#include "text/text_stream.h"
+#include "text/tokenizer.h"
+
+namespace trtmc {
+
+class RequestRun {
+ public:
+  // `request` has been checked. `max_length`: tokens of a choice, prompt included.
+  RequestRun(GenerationRequest request, int max_length, const Tokenizer* tokenizer,
+             std::shared_ptr<TokenStream::Shared> shared);
+
+  // A sequence for each choice, with ids from `first` on; the first leads the others.
+  std::vector<std::unique_ptr<Sequence>> make_sequences(SequenceId first);
+  SequenceId first_id() const { return first_id_; }
+  int num_choices() const { return static_cast<int>(choices_.size()); }
+  bool has(SequenceId id) const {
+    return id >= first_id_ && id - first_id_ < static_cast<SequenceId>(num_choices());
+  }
+
+  const GenerationRequest& request() const { return request_; }
+  bool is_cancelled() const { return shared_->is_cancelled; }
+  bool has_ended(SequenceId id) const { return choice(id).ended; }
+  bool has_ended() const { return num_ended_ == num_choices(); }
+
+  // How the next token of `id` is to be drawn from logits row `row`.
+  SampleRow sample_row(SequenceId id, int row) const;
+
+  // Takes the next token of `id` and sends what follows from it.
+  void accept(SequenceId id, const Sampled& sampled);
+
+  // Ends the choice without a token; once it has ended already this does nothing.
+  void end(SequenceId id, FinishReason reason, std::string error = {});
+
+  // The score of prompt token `index` + 1. All come before the first token.
+  void set_prompt_score(int index, TokenScore score);
+
+  bool started = false;  // Something of it has been computed.
+
+ private:
+  struct Choice {
+    TextStream text;
+    TokenCounts counts;
+    int num_generated = 0;
+    bool ended = false;
+  };
+
+  Choice& choice(SequenceId id) { return choices_[static_cast<size_t>(id - first_id_)]; }
+  const Choice& choice(SequenceId id) const {
+    return choices_[static_cast<size_t>(id - first_id_)];
+  }
+  TokenEvent event_for(SequenceId id) const;
+  bool is_stop(TokenId token) const;
+  std::string_view shown_bytes(TokenId token) const;
+  void send(Choice& choice, TokenEvent event);
+
+  const GenerationRequest request_;
+  const int max_length_;
+  const Tokenizer* const tokenizer_;
+  const std::shared_ptr<TokenStream::Shared> shared_;
+  const bool counts_tokens_;
+  std::vector<Choice> choices_;
+  int num_ended_ = 0;
+  SequenceId first_id_ = 0;
+};
+
+}  // namespace trtmc

@@ -1,0 +1,86 @@
+#include "engine/scoring.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "base/error.h"
+#include "engine/step_arrays.h"
+
+namespace trtmc {
+namespace {
+
+// Tokens a step: all of their logits are wanted, and a row is a whole vocabulary.
+constexpr int kMostScoredTokens = 64;
+
+// Scores one window, which starts a sequence of its own. logprobs: [window]; [0] is left alone.
+void score_window(const EngineModel& model, std::span<const TokenId> window,
+                  std::span<const BlockId> blocks, std::span<double> logprobs) {
+  const auto chunk_size = static_cast<size_t>(
+      std::min(model.executor->limits().max_tokens_per_step, kMostScoredTokens));
+  StepArrays arrays;
+  // Nothing follows the last token, so it need not be computed.
+  for (size_t start = 0; start + 1 < window.size(); start += chunk_size) {
+    const size_t count = std::min(chunk_size, window.size() - 1 - start);
+    arrays.clear();
+    arrays.add(window.subspan(start, count), static_cast<int>(start), blocks, 0);
+    model.executor->submit(arrays.batch());
+    const Logits& logits = model.executor->wait();
+
+    std::vector<ScoreRow> rows;
+    for (size_t i = 0; i < count; ++i) {
+      rows.push_back({static_cast<int>(i), window[start + i + 1], 0});
+    }
+    std::vector<TokenScore> scores(count);
+    logits.score(rows, scores);
+    for (size_t i = 0; i < count; ++i) logprobs[start + i + 1] = scores[i].logprob;
+  }
+}
+
+}  // namespace
+
+double TextScore::perplexity() const {
+  if (scored == 0) return std::numeric_limits<double>::quiet_NaN();
+  return std::exp(-logprob_sum / scored);
+}
+
+TextScore score_tokens(const EngineModel& model, std::span<const TokenId> ids, int window) {
+  check_ids(ids, "text", model.vocab_size);
+  const auto longest = static_cast<size_t>(model.longest_sequence());
+  const size_t size = window == 0 ? ids.size() : static_cast<size_t>(std::max(window, 0));
+  if (window < 0 || size > longest) {
+    throw Error(ErrorCode::kInvalidArgument,
+                window == 0
+                    ? fmt::format("the text has {} tokens, but the context {}", size, longest)
+                    : fmt::format("window: {}, expected a number from 1 to the context's {}",
+                                  window, longest),
+                window == 0 ? "score it in windows" : "");
+  }
+
+  const auto block_size = static_cast<size_t>(model.executor->limits().block_size);
+  std::vector<BlockId> blocks((std::min(size, ids.size()) + block_size - 1) / block_size);
+  std::iota(blocks.begin(), blocks.end(), 0);
+
+  TextScore score;
+  score.token_logprobs.assign(ids.size(), std::numeric_limits<double>::quiet_NaN());
+  for (size_t start = 0; start < ids.size(); start += size) {
+    const size_t count = std::min(size, ids.size() - start);
+    score_window(model, ids.subspan(start, count), blocks,
+                 std::span(score.token_logprobs).subspan(start, count));
+  }
+  for (const double logprob : score.token_logprobs) {
+    if (std::isnan(logprob)) continue;
+    score.logprob_sum += logprob;
+    ++score.scored;
+  }
+  return score;
+}
+
+TextScore score_tokens(const LoadedModel& model, std::span<const TokenId> ids, int window) {
+  return score_tokens(model.engine_model(), ids, window);
+}
+
+}  // namespace trtmc

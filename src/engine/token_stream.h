@@ -1,0 +1,51 @@
+// What the engine's thread and a request's reader share: one queue of events, and the way to wake
+// the engine up.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+
+namespace trtmc {
+
+class RequestRun;
+
+// The way in. Everything is guarded by `mutex`. Shared, since streams may outlive the engine.
+struct Mailbox {
+  std::mutex mutex;
+  std::condition_variable wake;  // Of the engine's thread.
+  std::vector<std::unique_ptr<RequestRun>> submitted;
+  int num_queued = 0;      // Requests of which nothing has been computed yet.
+  bool cancelled = false;  // Some stream has been, since the engine last looked.
+  bool stopping = false;
+  std::string lost;  // Why the engine is not healthy; empty: it is.
+};
+
+// The way out. The engine's thread writes, the reader reads; `mutex` guards all but `is_cancelled`.
+struct TokenStream::Shared {
+  Shared(std::shared_ptr<Mailbox> mailbox_of_engine, int num_choices, int prompt_tokens)
+      : mailbox(std::move(mailbox_of_engine)),
+        open_choices(num_choices),
+        usage{.prompt_tokens = prompt_tokens} {}
+
+  // Counts the choice's end and the token, then wakes the reader.
+  void push(TokenEvent event);
+
+  const std::shared_ptr<Mailbox> mailbox;
+  std::atomic<bool> is_cancelled = false;
+
+  std::mutex mutex;
+  std::condition_variable wake;  // Of the reader.
+  std::deque<TokenEvent> events;
+  int open_choices;  // Without their last event in the queue.
+  Usage usage;
+  PromptScores prompt_scores;  // Complete before the first event.
+};
+
+}  // namespace trtmc
