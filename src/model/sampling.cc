@@ -250,6 +250,25 @@ struct Normaliser {
   double highest = kMinusInfinity, log_sum = 0;
 };
 
+std::vector<TokenLogprob> most_likely(std::span<const float> logits, int count,
+                                      const Normaliser& normaliser) {
+  if (count <= 0) return {};
+  const auto size = std::min(static_cast<size_t>(count), logits.size());
+  const float lowest = kth_largest(logits, size);
+  std::vector<Candidate> likely;
+  for (size_t i = 0; i < logits.size(); ++i) {
+    if (logits[i] >= lowest) likely.push_back({static_cast<TokenId>(i), logits[i], 0});
+  }
+  std::sort(likely.begin(), likely.end(), more_likely);
+  if (likely.size() > size) likely.resize(size);
+
+  std::vector<TokenLogprob> top;
+  for (const Candidate& c : likely) {
+    top.push_back({c.token, static_cast<float>(normaliser.logprob(c.score))});
+  }
+  return top;
+}
+
 }  // namespace
 
 void validate(const SamplingParams& params) {
@@ -276,8 +295,10 @@ void validate(const SamplingParams& params) {
 Sampled sample_token(std::span<const float> logits, const SampleRow& row) {
   Sampled sampled{choose_token(logits, row), 0, {}};
   if (row.top_logprobs >= 0) {
-    sampled.logprob = static_cast<float>(log_probability(logits, sampled.token));
-    sampled.top = top_logprobs(logits, row.top_logprobs);
+    const Normaliser normaliser(logits);
+    const float logit = logits[static_cast<size_t>(sampled.token)];
+    sampled.logprob = static_cast<float>(normaliser.logprob(logit));
+    sampled.top = most_likely(logits, row.top_logprobs, normaliser);
   }
   return sampled;
 }
@@ -296,22 +317,7 @@ std::vector<TokenProbability> sampling_distribution(std::span<const float> logit
 }
 
 std::vector<TokenLogprob> top_logprobs(std::span<const float> logits, int count) {
-  if (count <= 0) return {};
-  const auto size = std::min(static_cast<size_t>(count), logits.size());
-  const float lowest = kth_largest(logits, size);
-  std::vector<Candidate> likely;
-  for (size_t i = 0; i < logits.size(); ++i) {
-    if (logits[i] >= lowest) likely.push_back({static_cast<TokenId>(i), logits[i], 0});
-  }
-  std::sort(likely.begin(), likely.end(), more_likely);
-  if (likely.size() > size) likely.resize(size);
-
-  const Normaliser normaliser(logits);
-  std::vector<TokenLogprob> top;
-  for (const Candidate& c : likely) {
-    top.push_back({c.token, static_cast<float>(normaliser.logprob(c.score))});
-  }
-  return top;
+  return most_likely(logits, count, Normaliser(logits));
 }
 
 double log_probability(std::span<const float> logits, TokenId token) {
