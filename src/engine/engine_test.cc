@@ -376,7 +376,7 @@ TEST_F(EngineTest, AFailedCopyEndsItsChoices) {
   executor_.fail_next_copy(Error(ErrorCode::kExhausted, "no memory for a copy"));
   Engine engine(model_of(executor_), {});
   GenerationRequest request = greedy_request(some_prompt(7, 1), 3);
-  request.n = 3;
+  request.n = 12;  // Some of which the step has no room for.
   auto stream = engine.submit(request);
   for (const Answer& answer : read_all(stream)) EXPECT_EQ(answer.error, "no memory for a copy");
   EXPECT_EQ(read_one(engine.submit(greedy_request({1, 2}, 5))).tokens, greedy_answer({1, 2}, 5));
