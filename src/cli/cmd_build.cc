@@ -1,0 +1,206 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <system_error>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "builder/builder.h"
+#include "checkpoint/hf_directory.h"
+#include "cli/commands.h"
+#include "cli/interrupts.h"
+#include "cli/option_values.h"
+
+namespace trtmc {
+namespace {
+
+constexpr double kProgressIntervalMs = 100;
+
+// "owner/name" or "owner/name@revision": the form of a model's id on the Hugging Face hub.
+bool looks_like_hub_id(std::string_view source) {
+  const std::string_view name = source.substr(0, source.find('@'));
+  const auto is_allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.' || c == '/';
+  };
+  return std::count(name.begin(), name.end(), '/') == 1 && name.front() != '/' &&
+         name.front() != '.' && name.back() != '/' &&
+         std::all_of(name.begin(), name.end(), is_allowed);
+}
+
+std::shared_ptr<const Checkpoint> open_checkpoint(const std::string& source) {
+  std::error_code ignored;
+  const std::filesystem::path path(source);
+  if (std::filesystem::is_directory(path, ignored)) return open_hf_directory(path);
+  if (std::filesystem::exists(path, ignored)) {
+    throw Error(
+        ErrorCode::kUnsupported,
+        fmt::format("{}: a file, expected a folder with config.json and safetensors", source),
+        "this version does not read GGUF or other single files");
+  }
+  if (looks_like_hub_id(source)) {
+    const size_t at = source.find('@');
+    const std::string id = source.substr(0, at);
+    const std::string folder = id.substr(id.find('/') + 1);
+    const std::string revision =
+        at == source.npos ? "" : fmt::format(" --revision {}", source.substr(at + 1));
+    throw Error(ErrorCode::kUnsupported,
+                fmt::format("{}: no such folder here, and this version does not download", source),
+                fmt::format("download it first: `hf download {}{} --local-dir {}`, then "
+                            "`trtmc build {} -o {}.trtmc`",
+                            id, revision, folder, folder, folder));
+  }
+  throw Error(ErrorCode::kNotFound, fmt::format("{}: no such folder", source));
+}
+
+// The element type that most bytes of the checkpoint have, and all its bytes.
+struct SourceSize {
+  size_t tensors = 0;
+  uint64_t bytes = 0;
+  DType dtype = DType::kF32;
+};
+
+SourceSize source_size(const Checkpoint& checkpoint) {
+  SourceSize size;
+  std::map<DType, uint64_t> by_type;
+  for (const std::string& name : checkpoint.tensor_names()) {
+    const auto tensor = checkpoint.tensor(name);
+    if (!tensor) continue;
+    ++size.tensors;
+    size.bytes += tensor->bytes.size();
+    by_type[tensor->dtype] += tensor->bytes.size();
+  }
+  const auto most = std::max_element(by_type.begin(), by_type.end(),
+                                     [](auto& a, auto& b) { return a.second < b.second; });
+  if (most != by_type.end()) size.dtype = most->first;
+  return size;
+}
+
+Json plan_json(const BuildPlan& plan, const BuildCommand& command) {
+  Json json;
+  json.set("bundle", command.output.string());
+  json.set("family", plan.manifest.family);
+  json.set("strategy", plan.manifest.strategy);
+  json.set("source", plan.manifest.source);
+  json.set("parameters", plan.parameters);
+  json.set("quantization", plan.manifest.quantization);
+  json.set("tensors", plan.tensors.size());
+  json.set("bytes", plan.bundle_bytes);
+  json.set("warnings", Json::Array(plan.warnings.begin(), plan.warnings.end()));
+  return json;
+}
+
+std::string plan_text(const BuildPlan& plan) {
+  const Manifest& manifest = plan.manifest;
+  std::string text = fmt::format(
+      "family      {} ({})\nsource      {}\nparameters  {}\ncontext     {} tokens\n"
+      "stop ids    {}\ntokenizer   {}\ntemplate    {}\nbundle      {}\ntensors     {}\n",
+      manifest.family, manifest.strategy, manifest.source, format_count(plan.parameters),
+      manifest.spec.context_length, fmt::join(manifest.stop_ids, ", "),
+      plan.tokenizer_tables.empty() ? "none" : format_bytes(plan.tokenizer_tables.size()),
+      plan.chat_template ? format_bytes(plan.chat_template->size()) : "none",
+      format_bytes(plan.bundle_bytes), plan.tensors.size());
+  for (const PlannedTensor& tensor : plan.tensors) {
+    text += fmt::format("  {:<26} {:<4} {:<16} from {}\n", to_string(tensor.key),
+                        dtype_name(tensor.dtype), to_string(tensor.shape),
+                        fmt::join(tensor.sources, ", "));
+  }
+  return text;
+}
+
+// The two lines that a build shows: what is read and what is written.
+class BuildLines {
+ public:
+  BuildLines(const BuildCommand& command, const BuildPlan& plan, Console& console)
+      : console_(console),
+        source_(plan.manifest.source),
+        output_(command.output.filename().string()),
+        width_(std::max(source_.size(), output_.size())),
+        start_(std::chrono::steady_clock::now()) {
+    const SourceSize size = source_size(*plan.checkpoint);
+    reading_ = fmt::format("{} tensors, {} {}", size.tensors, format_bytes(size.bytes),
+                           dtype_name(size.dtype));
+    const std::string& scheme = plan.manifest.quantization;
+    written_ = fmt::format("{} {}", format_bytes(plan.bundle_bytes),
+                           scheme == "none" ? std::string(dtype_name(size.dtype)) : scheme);
+  }
+
+  void show_reading() {
+    if (!console_.quiet()) {
+      console_.note(fmt::format("reading   {:<{}}   {}\n", source_, width_, reading_));
+    }
+  }
+  void show_progress(uint64_t done, uint64_t total) {
+    const auto now = std::chrono::steady_clock::now();
+    if (milliseconds_between(shown_, now) < kProgressIntervalMs) return;
+    shown_ = now;
+    console_.progress(writing(total == 0 ? 100 : static_cast<int>(100 * done / total)));
+  }
+  void show_written() {
+    if (!console_.quiet()) console_.note(writing(100) + "\n");
+  }
+  double seconds() const {
+    return milliseconds_between(start_, std::chrono::steady_clock::now()) / 1000;
+  }
+
+ private:
+  std::string writing(int percent) const {
+    return fmt::format("writing   {:<{}}   {:<20} {:>3} %  {:.0f} s", output_, width_, written_,
+                       percent, seconds());
+  }
+
+  Console& console_;
+  std::string source_, output_;
+  size_t width_;
+  std::string reading_, written_;
+  SteadyTime start_;
+  SteadyTime shown_{};
+};
+
+void write_bundle(const BuildCommand& command, const BuildPlan& plan, BuildLines& lines) {
+  std::atomic<bool> interrupted = false;
+  const InterruptScope interrupt([&] { interrupted = true; });
+  ThreadPool pool(command.threads > 0 ? command.threads : ThreadPool::default_num_threads());
+  build_bundle(plan, command.output,
+               command.force ? AtomicFile::IfExists::kReplace : AtomicFile::IfExists::kRefuse, pool,
+               [&](uint64_t done, uint64_t total) {
+                 // Unwinding removes what has been written.
+                 if (interrupted) throw Interrupted();
+                 lines.show_progress(done, total);
+               });
+}
+
+// Before the work, not after it.
+void refuse_existing(const BuildCommand& command) {
+  std::error_code ignored;
+  if (command.force || !std::filesystem::exists(command.output, ignored)) return;
+  throw Error(ErrorCode::kInvalidArgument,
+              fmt::format("{}: exists already", command.output.string()),
+              "replace it with --force, or choose another name");
+}
+
+}  // namespace
+
+void execute(const BuildCommand& command, Console& console) {
+  console.configure_log(command.log);
+  if (!command.dry_run) refuse_existing(command);
+  const BuildPlan plan = plan_build(open_checkpoint(command.source), command.build);
+  for (const std::string& warning : plan.warnings) log_warning("{}", warning);
+  if (command.dry_run) {
+    if (command.json) return console.print_json(plan_json(plan, command));
+    return console.print(plan_text(plan));
+  }
+  BuildLines lines(command, plan, console);
+  lines.show_reading();
+  write_bundle(command, plan, lines);
+  lines.show_written();
+  if (!command.json) return;
+  Json json = plan_json(plan, command);
+  json.set("seconds", lines.seconds());
+  console.print_json(json);
+}
+
+}  // namespace trtmc

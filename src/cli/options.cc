@@ -1,0 +1,335 @@
+#include "cli/options.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <limits>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "cli/command_parser.h"
+#include "cli/option_values.h"
+#include "cli/shared_options.h"
+
+namespace trtmc {
+namespace {
+
+using Arguments = std::span<const std::string>;
+
+constexpr int64_t kMaxInt = std::numeric_limits<int>::max();
+constexpr int kMaxLogprobs = 20;  // As OpenAI's top_logprobs.
+
+CommandParser::Setter path_into(std::filesystem::path& target) {
+  return [&target](const std::string& text) {
+    if (text.empty()) throw Error(ErrorCode::kInvalidArgument, "empty, expected a path");
+    target = text;
+  };
+}
+
+Command parse_version(Arguments arguments, const Settings& settings) {
+  VersionCommand command;
+  CommandParser parser("version", "Print version, build id, compiler, backends and ISA.");
+  declare_json(parser, command.json);
+  declare_log(parser, command.log);
+  parser.parse(arguments, settings);
+  check_log(parser, command.log);
+  return command;
+}
+
+// "yarn:2.0"
+double parse_rope_scaling(std::string_view text) {
+  constexpr std::string_view kYarn = "yarn:";
+  if (!text.starts_with(kYarn)) {
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("\"{}\", expected yarn:FACTOR such as yarn:2.0", text));
+  }
+  return parse_number(text.substr(kYarn.size()), 1, 1024);
+}
+
+void parse_quantization(const std::string& text) {
+  if (text == "none") return;
+  constexpr std::string_view kKnown[] = {"none", "q8", "q4"};
+  parse_name(text, kKnown);
+  throw Error(ErrorCode::kUnsupported,
+              fmt::format("\"{}\": this version stores weights as the checkpoint has them", text),
+              "leave --quant out, or say --quant none");
+}
+
+Command parse_build(Arguments arguments, const Settings& settings) {
+  BuildCommand command;
+  BuildOptions& build = command.build;
+  CommandParser parser("build", "Turn a Hugging Face checkpoint into one self-contained bundle.");
+  parser.positional("source", "the checkpoint: a folder with config.json and safetensors", true,
+                    [&](const std::string& text) { command.source = text; });
+  parser.option("-o,--output", "FILE", "the bundle to write", path_into(command.output));
+  parser.flag("--force", "replace FILE if it exists", command.force);
+  parser.flag("--dry-run", "print the plan and write nothing", command.dry_run);
+  declare_json(parser, command.json);
+  parser.group("Model");
+  parser.option("--quant", "SCHEME", "none, the only one so far", parse_quantization);
+  parser.option("--family", "NAME", "model family (default: by the checkpoint's architecture)",
+                [&](const std::string& text) { build.family = text; });
+  parser.option("--context", "N", "tokens of context (default: as the checkpoint says)",
+                [&](const std::string& text) {
+                  build.context_length = static_cast<int>(parse_integer(text, 1, kMaxInt));
+                });
+  parser.option("--rope-scaling", "yarn:FACTOR", "stretch the context by YaRN",
+                [&](const std::string& text) { build.yarn_factor = parse_rope_scaling(text); });
+  parser.option("--chat-template", "FILE", "a Jinja template in place of the checkpoint's own",
+                [&](const std::string& text) { build.chat_template = text; });
+  declare_threads(parser, command.threads);
+  declare_log(parser, command.log);
+  parser.parse(arguments, settings);
+  check_log(parser, command.log);
+  if (command.dry_run) {
+    parser.refuse_without_effect("--force", "with --dry-run");
+  } else {
+    parser.require("--output");
+  }
+  return command;
+}
+
+std::vector<TokenId> parse_ids(const std::string& text) {
+  std::vector<TokenId> ids;
+  const Json json = Json::parse(text);
+  for (const JsonCursor& id : JsonCursor(json).elements()) {
+    ids.push_back(static_cast<TokenId>(id.integer_in(0, kMaxInt)));
+  }
+  return ids;
+}
+
+// The prompt is one of: text through the template, text as it is, ids.
+void check_prompt(const CommandParser& parser, const RunCommand& command) {
+  parser.refuse_together("prompt", "--file");
+  if (command.prompt_ids) {
+    parser.refuse_together("prompt", "--prompt-ids");
+    parser.refuse_together("--file", "--prompt-ids");
+  }
+  constexpr std::string_view kChatOptions[] = {"--system", "--think", "--no-think", "--tools",
+                                               "--date"};
+  for (const std::string_view name : kChatOptions) {
+    if (command.raw) parser.refuse_together("--raw", name);
+    if (command.prompt_ids) parser.refuse_together("--prompt-ids", name);
+  }
+}
+
+Command parse_run(Arguments arguments, const Settings& settings) {
+  RunCommand command;
+  CommandParser parser("run", "Answer one prompt.");
+  declare_bundle(parser, command.bundle);
+  parser.positional("prompt", "the prompt (default: standard input, every byte of it)", false,
+                    [&](const std::string& text) { command.prompt.argument = text; });
+  declare_json(parser, command.json);
+  parser.option("--logprobs", "N", "with --json: log-probabilities, and N alternatives per token",
+                [&](const std::string& text) {
+                  command.logprobs = static_cast<int>(parse_integer(text, 0, kMaxLogprobs));
+                });
+  declare_chat(parser, command.chat);
+  parser.option("--tools", "FILE", "tools that the model may call: a JSON array",
+                path_into(command.tools));
+  declare_file(parser, command.prompt.file, "the prompt");
+  parser.option("--prompt-ids", "IDS", "the prompt as token ids: '[1, 2]'",
+                [&](const std::string& text) { command.prompt_ids = parse_ids(text); });
+  parser.flag("--raw", "use the prompt as it is, without the chat template", command.raw);
+  declare_sampling(parser, command.sampling);
+  declare_load(parser, command.load);
+  declare_log(parser, command.log);
+  parser.footer("The answer goes to standard output, reasoning to standard error.");
+  parser.parse(arguments, settings);
+  check_log(parser, command.log);
+  check_load(parser, command.load);
+  check_chat(parser);
+  check_sampling(parser, command.sampling);
+  check_prompt(parser, command);
+  command.chat_requested =
+      command.chat.system || command.chat.think || command.chat.date || !command.tools.empty();
+  if (!command.json) parser.refuse_without_effect("--logprobs", "without --json");
+  return command;
+}
+
+Command parse_chat(Arguments arguments, const Settings& settings) {
+  ChatCommand command;
+  CommandParser parser("chat", "Hold a conversation.");
+  declare_bundle(parser, command.bundle);
+  declare_chat(parser, command.chat);
+  declare_sampling(parser, command.sampling);
+  declare_load(parser, command.load);
+  declare_log(parser, command.log);
+  parser.footer("Say /help for the commands within the conversation.");
+  parser.parse(arguments, settings);
+  check_log(parser, command.log);
+  check_load(parser, command.load);
+  check_chat(parser);
+  check_sampling(parser, command.sampling);
+  return command;
+}
+
+Command parse_prompt(Arguments arguments, const Settings& settings) {
+  PromptCommand command;
+  CommandParser parser("prompt", "Print the exact prompt for a conversation.");
+  declare_bundle(parser, command.bundle);
+  declare_file(parser, command.file, "the conversation");
+  parser.flag("--ids", "print token ids, not the text", command.ids);
+  declare_date(parser, command.date);
+  declare_log(parser, command.log);
+  parser.footer(
+      "The conversation is a JSON array of messages, or an object with \"messages\", \"tools\",\n"
+      "\"add_generation_prompt\" and \"chat_template_kwargs\".");
+  parser.parse(arguments, settings);
+  check_log(parser, command.log);
+  return command;
+}
+
+Command parse_tokenize(Arguments arguments, const Settings& settings) {
+  TokenizeCommand command;
+  CommandParser parser("tokenize", "Print the token ids of a text as a JSON array.");
+  declare_bundle(parser, command.bundle);
+  declare_file(parser, command.file, "the text");
+  parser.flag("--pieces", "print each id with its text and its bytes", command.pieces);
+  parser.flag("--add-special", "add what the tokenizer puts around a text", command.add_special);
+  parser.flag("--plain-text", "read \"<|im_end|>\" and the like as plain text", command.plain_text);
+  declare_log(parser, command.log);
+  parser.parse(arguments, settings);
+  check_log(parser, command.log);
+  return command;
+}
+
+Command parse_detokenize(Arguments arguments, const Settings& settings) {
+  DetokenizeCommand command;
+  CommandParser parser("detokenize", "Print the exact bytes of a JSON array of token ids.");
+  declare_bundle(parser, command.bundle);
+  declare_file(parser, command.file, "the ids");
+  parser.flag("--skip-special", "leave special tokens out", command.skip_special);
+  declare_log(parser, command.log);
+  parser.parse(arguments, settings);
+  check_log(parser, command.log);
+  return command;
+}
+
+Command parse_score(Arguments arguments, const Settings& settings) {
+  ScoreCommand command;
+  CommandParser parser("score", "Print the log-likelihood and the perplexity of a text.");
+  declare_bundle(parser, command.bundle);
+  declare_file(parser, command.file, "the text");
+  parser.option("--window", "N", "score windows of N tokens on their own (default: the whole text)",
+                [&](const std::string& text) {
+                  command.window = static_cast<int>(parse_integer(text, 2, kMaxInt));
+                });
+  parser.flag("--per-token", "print every token's log-probability", command.per_token);
+  declare_json(parser, command.json);
+  declare_load(parser, command.load);
+  declare_log(parser, command.log);
+  parser.parse(arguments, settings);
+  check_log(parser, command.log);
+  check_load(parser, command.load);
+  return command;
+}
+
+Command parse_verify(Arguments arguments, const Settings& settings) {
+  VerifyCommand command;
+  CommandParser parser("verify", "Check a bundle: its hashes, and what else is asked for.");
+  declare_bundle(parser, command.bundle);
+  parser.option("--checkpoint", "DIR", "compare every weight with the checkpoint's",
+                path_into(command.checkpoint));
+  parser.option("--goldens", "FILE", "compare with recorded results of Transformers",
+                path_into(command.goldens));
+  declare_json(parser, command.json);
+  declare_load(parser, command.load);
+  declare_log(parser, command.log);
+  parser.footer(
+      "--backend on the command line compares that backend with reference.\n"
+      "A check that fails ends with exit status 4.");
+  parser.parse(arguments, settings);
+  check_log(parser, command.log);
+  command.compare_with_reference = parser.given("--backend");
+  if (!command.compare_with_reference && command.goldens.empty()) {
+    for (const std::string_view name :
+         {"--threads", "--context", "--kv-memory", "--kv-type", "--cpu-isa"}) {
+      parser.refuse_without_effect(name, "without --backend or --goldens");
+    }
+  }
+  return command;
+}
+
+Command parse_inspect(Arguments arguments, const Settings& settings) {
+  InspectCommand command;
+  CommandParser parser("inspect", "Print what a bundle holds.");
+  declare_bundle(parser, command.bundle);
+  parser.flag("--backends", "print which backends can run it, and why others can't",
+              command.backends);
+  declare_json(parser, command.json);
+  declare_log(parser, command.log);
+  parser.parse(arguments, settings);
+  check_log(parser, command.log);
+  return command;
+}
+
+struct CommandEntry {
+  std::string_view name;
+  std::string_view summary;
+  Command (*parse)(Arguments, const Settings&);
+};
+constexpr CommandEntry kCommands[] = {
+    {"build", "turn a Hugging Face checkpoint into a bundle", parse_build},
+    {"run", "answer one prompt", parse_run},
+    {"chat", "hold a conversation", parse_chat},
+    {"prompt", "print the exact prompt for a conversation", parse_prompt},
+    {"tokenize", "print the token ids of a text", parse_tokenize},
+    {"detokenize", "print the text of token ids", parse_detokenize},
+    {"score", "print the log-likelihood and perplexity of a text", parse_score},
+    {"verify", "check a bundle against its hashes, its checkpoint, Transformers", parse_verify},
+    {"inspect", "print what a bundle holds", parse_inspect},
+    {"version", "print version, build id, compiler, backends and ISA", parse_version},
+};
+
+std::string program_help() {
+  std::string text =
+      "Run Hugging Face language models from one self-contained bundle.\n"
+      "Usage: trtmc COMMAND [OPTIONS]\n\nCommands:\n";
+  for (const CommandEntry& entry : kCommands) {
+    text += fmt::format("  {:<12}{}\n", entry.name, entry.summary);
+  }
+  text +=
+      "\nStart with:\n"
+      "  trtmc build SmolLM3-3B -o smollm3.trtmc\n"
+      "  trtmc run smollm3.trtmc \"Capital of France?\"\n\n"
+      "`trtmc COMMAND --help` has each command's options.\n\n"
+      "Exit status: 0 success, 2 invalid argument, 3 not found, 4 corrupt, 5 unsupported,\n"
+      "6 out of memory or disk, 70 a bug of trtmc, 130 interrupted.\n";
+  return text;
+}
+
+[[noreturn]] void refuse_unknown_command(const std::string& name) {
+  std::vector<std::string> names;
+  for (const CommandEntry& entry : kCommands) names.emplace_back(entry.name);
+  const std::string nearest = nearest_name(name, names);
+  throw Error(ErrorCode::kInvalidArgument, fmt::format("unknown command \"{}\"", name),
+              nearest.empty() ? fmt::format("commands are {}", fmt::join(names, ", "))
+                              : fmt::format("did you mean \"{}\"? Commands are {}", nearest,
+                                            fmt::join(names, ", ")));
+}
+
+}  // namespace
+
+Command parse_command_line(Arguments arguments, const Settings& settings) {
+  if (arguments.empty()) {
+    throw Error(ErrorCode::kInvalidArgument, "no command was given", "see `trtmc --help`");
+  }
+  const std::string& name = arguments.front();
+  if (name == "--help" || name == "-h" || name == "help") return HelpCommand{program_help()};
+  if (name == "--version") return VersionCommand{};
+  for (const CommandEntry& entry : kCommands) {
+    if (entry.name != name) continue;
+    try {
+      return entry.parse(arguments.subspan(1), settings);
+    } catch (const HelpRequested& help) {
+      return HelpCommand{help.text};
+    } catch (const Error& error) {
+      if (!error.hint().empty()) throw;
+      throw Error(error.code(), error.what(), fmt::format("see `trtmc {} --help`", name));
+    }
+  }
+  refuse_unknown_command(name);
+}
+
+}  // namespace trtmc

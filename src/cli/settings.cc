@@ -1,0 +1,123 @@
+#include "cli/settings.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <vector>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "cli/option_values.h"
+
+namespace trtmc {
+namespace {
+
+struct SharedOption {
+  const char* name;
+  const char* variable;
+};
+constexpr SharedOption kSharedOptions[] = {
+    {"backend", "TRTMC_BACKEND"},     {"threads", "TRTMC_THREADS"}, {"context", "TRTMC_CONTEXT"},
+    {"kv-memory", "TRTMC_KV_MEMORY"}, {"kv-type", "TRTMC_KV_TYPE"}, {"cpu-isa", "TRTMC_CPU_ISA"},
+    {"seed", "TRTMC_SEED"},           {"quiet", "TRTMC_QUIET"},     {"verbose", "TRTMC_VERBOSE"},
+    {"log-file", "TRTMC_LOG_FILE"},
+};
+constexpr uint64_t kMaxConfigBytes = 1 << 20;
+
+std::string_view trim(std::string_view text) {
+  const size_t first = text.find_first_not_of(" \t\r");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+}
+
+// The value of `key = VALUE`: a string in one of TOML's two quotes, or a bare number or boolean.
+// Nothing for what is neither.
+std::optional<std::string> parse_value(std::string_view text) {
+  const char quote = text.empty() ? '\0' : text.front();
+  if (quote != '"' && quote != '\'') {
+    const std::string_view bare = trim(text.substr(0, text.find('#')));
+    if (bare.empty() || bare.find_first_of("\"'[]{}, \t") != std::string_view::npos) return {};
+    return std::string(bare);
+  }
+  std::string value;
+  for (size_t i = 1; i < text.size(); ++i) {
+    if (text[i] == quote) {
+      const std::string_view rest = trim(text.substr(i + 1));
+      if (!rest.empty() && rest.front() != '#') return {};
+      return value;
+    }
+    if (quote == '"' && text[i] == '\\') {
+      if (++i == text.size() || (text[i] != '"' && text[i] != '\\')) return {};
+    }
+    value += text[i];
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<std::string> process_environment(const char* name) {
+  const char* const value = std::getenv(name);
+  if (value == nullptr || *value == '\0') return {};
+  return value;
+}
+
+Settings::Settings(Environment environment) {
+  if (const auto folder = user_folder(environment, "XDG_CONFIG_HOME", ".config")) {
+    const std::filesystem::path path = *folder / "config.toml";
+    std::error_code ignored;
+    if (std::filesystem::exists(path, ignored)) read_config(path, read_file(path, kMaxConfigBytes));
+  }
+  for (const SharedOption& option : kSharedOptions) {
+    if (const auto value = environment(option.variable)) {
+      values_[option.name] = {*value, option.variable};
+    }
+  }
+}
+
+void Settings::read_config(const std::filesystem::path& path, std::string_view text) {
+  int number = 0;
+  while (!text.empty()) {
+    const std::string_view line = trim(text.substr(0, text.find('\n')));
+    text.remove_prefix(
+        std::min(text.size(), text.find('\n') == text.npos ? text.size() : text.find('\n') + 1));
+    ++number;
+    if (line.empty() || line.front() == '#') continue;
+    const std::string where = fmt::format("{}:{}", path.string(), number);
+    const size_t equals = line.find('=');
+    const std::string_view key = trim(line.substr(0, equals));
+    const auto value =
+        equals == line.npos ? std::nullopt : parse_value(trim(line.substr(equals + 1)));
+    if (!value) {
+      throw Error(ErrorCode::kInvalidArgument, where + ": not a line of the form key = value",
+                  "values are numbers, true, false, or strings in quotes; there are no sections");
+    }
+    std::vector<std::string> known;
+    for (const SharedOption& option : kSharedOptions) known.emplace_back(option.name);
+    if (std::find(known.begin(), known.end(), key) == known.end()) {
+      throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: unknown key \"{}\"", where, key),
+                  fmt::format("known are {}", fmt::join(known, ", ")));
+    }
+    values_[std::string(key)] = {*value, fmt::format("{}: {}", where, key)};
+  }
+}
+
+std::optional<Settings::Value> Settings::find(std::string_view option) const {
+  const auto found = values_.find(option);
+  if (found == values_.end()) return {};
+  return found->second;
+}
+
+std::optional<std::filesystem::path> user_folder(const Environment& environment,
+                                                 const char* variable, std::string_view fallback) {
+  if (const auto folder = environment(variable); folder && folder->starts_with('/')) {
+    return std::filesystem::path(*folder) / "trtmc";
+  }
+  const auto home = environment("HOME");
+  if (!home) return {};
+  return std::filesystem::path(*home) / fallback / "trtmc";
+}
+
+}  // namespace trtmc

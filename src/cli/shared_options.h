@@ -1,0 +1,27 @@
+// The options that several commands have, declared once.
+#pragma once
+
+#include "cli/command_parser.h"
+#include "cli/options.h"
+
+namespace trtmc {
+
+void declare_bundle(CommandParser& parser, std::filesystem::path& bundle);
+void declare_log(CommandParser& parser, LogOptions& log);
+void declare_json(CommandParser& parser, bool& json);
+void declare_threads(CommandParser& parser, int& threads);
+// Backend, threads, context, KV memory and type, instruction set.
+void declare_load(CommandParser& parser, LoadOptions& load);
+void declare_file(CommandParser& parser, std::filesystem::path& file, std::string_view what);
+void declare_date(CommandParser& parser, std::optional<std::tm>& date);
+// --system, --think, --no-think, --date.
+void declare_chat(CommandParser& parser, ChatOptions& chat);
+void declare_sampling(CommandParser& parser, SamplingOptions& sampling);
+
+// After parse(): contradictions among them.
+void check_log(const CommandParser& parser, LogOptions& log);
+void check_load(const CommandParser& parser, const LoadOptions& load);
+void check_chat(const CommandParser& parser);
+void check_sampling(const CommandParser& parser, const SamplingOptions& sampling);
+
+}  // namespace trtmc
