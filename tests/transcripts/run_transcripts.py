@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Runs a session with trtmc that is written down as text, and compares what comes out.
+
+    run_transcripts.py --bin DIR --bundle FILE --checkpoint DIR CASE.txt...
+
+A case is commands, each with what it prints:
+
+    # A comment.
+    $ printf Hello | trtmc tokenize tiny.trtmc
+    1> [1748]
+    $ trtmc rum
+    2> trtmc: unknown command "rum"
+    = 2
+
+"1>" is a line of standard output, "2>" one of standard error, "1|" and "2|" the last one when it does
+not end in a newline, "=" the exit status unless it is 0. A command that ends in a backslash goes on in
+the next line. They run in sh in one new folder per case, where tiny.trtmc is the embedded model's bundle
+and smollm3-tiny its checkpoint. TRTMC_UPDATE_GOLDEN=1 rewrites the cases; the diff is the review.
+"""
+import argparse
+import difflib
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+TIMEOUT_S = 120
+# What differs from run to run and from machine to machine.
+SCRUBS = [
+    (re.compile(r'"((?:load|prefill|decode|ttft)_ms|seconds)":[0-9.e+-]+'), r'"\1":0'),
+    (re.compile(r"(100 %)  \d+ s$", re.M), r"\1  0 s"),
+    (re.compile(r"^(\w+ +)ready( +).*$", re.M), r"\1ready\2..."),
+    (re.compile(r"^(build|compiler)( +).*$", re.M), r"\1\2..."),
+]
+
+
+def scrub(text):
+    for pattern, replacement in SCRUBS:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def shown(stream, data):
+    """The lines of one stream as a case has them."""
+    text = scrub(data.decode("utf-8", "backslashreplace"))
+    if not text:
+        return []
+    lines = text.removesuffix("\n").split("\n")
+    marks = [">"] * len(lines)
+    if not text.endswith("\n"):
+        marks[-1] = "|"
+    return [f"{stream}{mark} {line}".rstrip() for mark, line in zip(marks, lines)]
+
+
+def environment(bin_dir, home):
+    keep = {name: value for name, value in os.environ.items()
+            if name.startswith(("ASAN_", "UBSAN_", "TSAN_", "LSAN_"))}
+    return keep | {"PATH": f"{bin_dir}:/usr/bin:/bin", "HOME": str(home), "TZ": "UTC", "TERM": "dumb"}
+
+
+def run_case(lines, arguments):
+    """The case's text with what its commands print now."""
+    out = []
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        work, home = folder / "work", folder / "home"
+        work.mkdir()
+        home.mkdir()
+        (work / "tiny.trtmc").symlink_to(arguments.bundle)
+        (work / "smollm3-tiny").symlink_to(arguments.checkpoint)
+        number = 0
+        while number < len(lines):
+            line = lines[number]
+            number += 1
+            if not line.startswith("$ "):
+                if not re.match(r"[12][>|]|= ", line):
+                    out.append(line)
+                continue
+            out.append(line)
+            command = line[2:]
+            while command.endswith("\\"):
+                out.append(lines[number])
+                command = command[:-1] + lines[number]
+                number += 1
+            done = subprocess.run(["/bin/sh", "-c", command], cwd=work, capture_output=True,
+                                  env=environment(arguments.bin, home), timeout=TIMEOUT_S,
+                                  stdin=subprocess.DEVNULL)
+            out += shown("1", done.stdout)
+            out += shown("2", done.stderr.replace(str(folder).encode(), b"/tmp"))
+            if done.returncode != 0:
+                out.append(f"= {done.returncode}")
+    return out
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--bin", required=True, type=pathlib.Path)
+    parser.add_argument("--bundle", required=True, type=pathlib.Path)
+    parser.add_argument("--checkpoint", required=True, type=pathlib.Path)
+    parser.add_argument("cases", nargs="+", type=pathlib.Path)
+    arguments = parser.parse_args()
+    failed = False
+    for case in arguments.cases:
+        expected = case.read_text(encoding="utf-8").splitlines()
+        if not any(line.startswith("$ ") for line in expected):
+            sys.exit(f"{case}: no command")
+        actual = run_case(expected, arguments)
+        if actual == expected:
+            continue
+        if os.environ.get("TRTMC_UPDATE_GOLDEN") == "1":
+            case.write_text("\n".join(actual) + "\n", encoding="utf-8")
+            print(f"{case}: rewritten")
+            continue
+        failed = True
+        print("\n".join(difflib.unified_diff(expected, actual, str(case), "now", lineterm="")))
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
