@@ -25,6 +25,8 @@ Error system_error(const std::filesystem::path& path, std::string_view doing, in
   return {code, fmt::format("{}: {}: {}", path.string(), doing, std::strerror(number))};
 }
 
+constexpr uint64_t kEarlyFlushBytes = 256 << 10;
+
 // A file descriptor that closes itself.
 class Descriptor {
  public:
@@ -121,12 +123,19 @@ AtomicFile::~AtomicFile() {
 }
 
 void AtomicFile::write_at(uint64_t offset, std::span<const std::byte> bytes) {
+  const uint64_t start = offset;
   while (!bytes.empty()) {
     const ssize_t written = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) throw system_error(path_, "can't write", written < 0 ? errno : ENOSPC);
     bytes = bytes.subspan(static_cast<size_t>(written));
     offset += static_cast<uint64_t>(written);
+  }
+  // Large parts start their way to the disk at once, beside the caller's further work, so that
+  // commit() has little left to wait for. Advice: its failure would be commit()'s to find.
+  if (offset - start >= kEarlyFlushBytes) {
+    ::sync_file_range(fd_, static_cast<off_t>(start), static_cast<off_t>(offset - start),
+                      SYNC_FILE_RANGE_WRITE);
   }
 }
 
