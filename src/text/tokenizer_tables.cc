@@ -153,10 +153,12 @@ void TokenizerTables::check_added() const {
   for (size_t i = 0; i < trie_.size(); ++i) {
     const TrieNode& node = trie_[i];
     // Children behind their parent: every walk ends.
-    require(node.num_children == 0 ||
-                (node.first_child > std::max<size_t>(i, 1) && node.first_child < trie_.size() &&
-                 node.num_children <= trie_.size() - node.first_child),
-            "children of trie node {} point outside", i);
+    const bool good = node.num_children == 0
+                          ? node.first_child == 0
+                          : node.first_child > std::max<size_t>(i, 1) &&
+                                node.first_child < trie_.size() &&
+                                node.num_children <= trie_.size() - node.first_child;
+    require(good, "children of trie node {} point outside", i);
     require(node.added == kNoId || (node.added < added_.size() && i > 1),
             "trie node {} points to added token {}", i, node.added);
   }
