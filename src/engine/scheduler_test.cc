@@ -167,7 +167,7 @@ TEST(Scheduler, FollowersTakeOverTheLeadersPrompt) {
   EXPECT_THAT(plan.rows, ElementsAre(RowIs{1, 11, 1}, RowIs{2, 10, 1}, RowIs{3, 10, 1}));
   ASSERT_EQ(plan.copies.size(), 2u);  // Positions 8 and 9 lie in the third block.
   const auto& leader = scheduler->find(1)->blocks;
-  for (const SequenceId id : {2, 3}) {
+  for (const SequenceId id : {2u, 3u}) {
     const auto& blocks = scheduler->find(id)->blocks;
     EXPECT_EQ(blocks[0], leader[0]);
     EXPECT_EQ(blocks[1], leader[1]);

@@ -61,7 +61,7 @@ TEST(ScoreTokens, EachWindowStartsAnew) {
   FakeExecutor executor(kVocabulary, kLimits);
   const auto ids = some_ids(50);
   const TextScore score = score_tokens(model_of(executor), ids, 20);
-  for (const size_t start : {0, 20, 40}) {
+  for (const size_t start : {0u, 20u, 40u}) {
     EXPECT_TRUE(std::isnan(score.token_logprobs[start]));
     const auto logits = hashed_logits(std::span(ids).subspan(start, 3), kVocabulary);
     EXPECT_EQ(score.token_logprobs[start + 3], log_probability(logits, ids[start + 3]));

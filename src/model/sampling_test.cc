@@ -61,7 +61,7 @@ TEST(UniformDraw, DependsOnEveryWordOfSeedAndDraw) {
 }
 
 TEST(Greedy, TakesTheLargestLogitAtEveryPlaceOfAnOddVocabulary) {
-  for (size_t size : {1, 15, 16, 17, 100}) {
+  for (size_t size : {1u, 15u, 16u, 17u, 100u}) {
     for (size_t place = 0; place < size; ++place) {
       std::vector<float> logits(size, -3);
       logits[place] = -1;
@@ -72,7 +72,7 @@ TEST(Greedy, TakesTheLargestLogitAtEveryPlaceOfAnOddVocabulary) {
 
 TEST(Greedy, TakesTheSmallerIdOfEquals) {
   std::vector<float> logits(100, 0);
-  for (size_t first : {0, 3, 17, 31}) {
+  for (size_t first : {0u, 3u, 17u, 31u}) {
     std::vector<float> tied = logits;
     tied[first] = tied[first + 1] = tied[first + 16] = tied[99] = 5;
     EXPECT_EQ(greedy(tied), static_cast<TokenId>(first));
