@@ -74,29 +74,45 @@ TEST(KvBlock, OfSmolLm3InBf16Has73728BytesAToken) {
   EXPECT_EQ(kv_block_bytes(smollm3_3b(), KvType::kF32, 32), 73728U * 2 * 32);
 }
 
+constexpr int kBlockSize = 32;
+constexpr uint64_t kBlockBytes = uint64_t{73728} * kBlockSize;
+
 TEST(Limits, HoldOneWholeSequenceByDefault) {
-  EXPECT_EQ(make_limits(smollm3_3b(), {}, KvType::kF32, 32).num_blocks, 2048);
+  EXPECT_EQ(make_limits(smollm3_3b(), {}, kBlockSize, kBlockBytes).num_blocks, 2048);
   ExecutorOptions options;
   options.context_length = 33;
-  EXPECT_EQ(make_limits(smollm3_3b(), options, KvType::kF32, 32).num_blocks, 2);
+  EXPECT_EQ(make_limits(smollm3_3b(), options, kBlockSize, kBlockBytes).num_blocks, 2);
 }
 
 TEST(Limits, HoldWhatTheBudgetHolds) {
   ExecutorOptions options;
-  options.kv_memory_bytes = 3 * 32 * 73728 + 1;
-  EXPECT_EQ(make_limits(smollm3_3b(), options, KvType::kBF16, 32).num_blocks, 3);
+  options.kv_memory_bytes = 3 * kBlockBytes + 1;
+  EXPECT_EQ(make_limits(smollm3_3b(), options, kBlockSize, kBlockBytes).num_blocks, 3);
+}
+
+ErrorCode code_of(const ExecutorOptions& options, uint64_t block_bytes) {
+  try {
+    make_limits(smollm3_3b(), options, kBlockSize, block_bytes);
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return ErrorCode::kInternal;
 }
 
 TEST(Limits, RefuseABudgetWithoutABlock) {
   ExecutorOptions options;
-  options.kv_memory_bytes = 1000;
-  EXPECT_THROW(make_limits(smollm3_3b(), options, KvType::kF32, 32), Error);
+  options.kv_memory_bytes = kBlockBytes - 1;
+  EXPECT_EQ(code_of(options, kBlockBytes), ErrorCode::kInvalidArgument);
 }
 
 TEST(Limits, RefuseAContextBeyondTheModels) {
   ExecutorOptions options;
   options.context_length = 65537;
-  EXPECT_THROW(make_limits(smollm3_3b(), options, KvType::kF32, 32), Error);
+  EXPECT_EQ(code_of(options, kBlockBytes), ErrorCode::kInvalidArgument);
+}
+
+TEST(Limits, RefuseBlocksBeyondAllMemory) {
+  EXPECT_EQ(code_of({}, uint64_t{1} << 40), ErrorCode::kExhausted);
 }
 
 }  // namespace

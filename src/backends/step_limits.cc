@@ -11,6 +11,9 @@
 namespace trtmc {
 namespace {
 
+// More than a process can address: the sizes of what lies in KV memory never overflow.
+constexpr uint64_t kMostBytes = uint64_t{1} << 47;
+
 uint64_t kv_element_bytes(KvType type) { return type == KvType::kBF16 ? 2 : 4; }
 
 void check_sequence(const StepBatch& batch, size_t sequence, int context_length,
@@ -41,19 +44,16 @@ uint64_t kv_block_bytes(const DecoderSpec& spec, KvType type, int block_size) {
          kv_element_bytes(type);
 }
 
-Limits make_limits(const DecoderSpec& spec, const ExecutorOptions& options, KvType stored,
-                   int block_size) {
+Limits make_limits(const DecoderSpec& spec, const ExecutorOptions& options, int block_size,
+                   uint64_t block_bytes) {
   const int context = options.context_length > 0 ? options.context_length : spec.context_length;
   if (context > spec.context_length) {
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("a context of {} tokens was asked for, but the model has {}", context,
                             spec.context_length));
   }
-  const uint64_t block_bytes = std::max<uint64_t>(1, kv_block_bytes(spec, stored, block_size));
-  const uint64_t sequence_blocks =
-      (static_cast<uint64_t>(context) + static_cast<uint64_t>(block_size) - 1) /
-      static_cast<uint64_t>(block_size);
-  uint64_t num_blocks = sequence_blocks;
+  const auto size = static_cast<uint64_t>(block_size);
+  uint64_t num_blocks = (static_cast<uint64_t>(context) + size - 1) / size;
   if (options.kv_memory_bytes > 0) num_blocks = options.kv_memory_bytes / block_bytes;
   if (num_blocks == 0) {
     throw Error(ErrorCode::kInvalidArgument,
@@ -61,7 +61,14 @@ Limits make_limits(const DecoderSpec& spec, const ExecutorOptions& options, KvTy
                             options.kv_memory_bytes, block_size, block_bytes));
   }
   constexpr auto kMost = static_cast<uint64_t>(std::numeric_limits<BlockId>::max());
-  return {.num_blocks = static_cast<int>(std::min(num_blocks, kMost)),
+  num_blocks = std::min(num_blocks, kMost);
+  if (num_blocks > kMostBytes / block_bytes) {
+    throw Error(
+        ErrorCode::kExhausted,
+        fmt::format("{} KV blocks of {} bytes are beyond all memory", num_blocks, block_bytes),
+        "ask for a shorter context or less KV memory");
+  }
+  return {.num_blocks = static_cast<int>(num_blocks),
           .block_size = block_size,
           .max_tokens_per_step = std::max(1, options.max_tokens_per_step),
           .max_sequences_per_step = std::max(1, options.max_sequences_per_step)};

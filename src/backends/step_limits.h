@@ -11,10 +11,11 @@ namespace trtmc {
 // The bytes of one block of `block_size` positions: keys and values of every layer.
 uint64_t kv_block_bytes(const DecoderSpec& spec, KvType type, int block_size);
 
-// The limits that `options` ask for when KV memory holds `stored` elements. Throws kInvalidArgument
-// for a context longer than the model's or a budget without room for one block.
-Limits make_limits(const DecoderSpec& spec, const ExecutorOptions& options, KvType stored,
-                   int block_size);
+// The limits that `options` ask for with KV blocks of `block_size` positions and `block_bytes`
+// bytes. Throws kInvalidArgument for a context longer than the model's or a budget without room for
+// one block, kExhausted for blocks beyond all memory.
+Limits make_limits(const DecoderSpec& spec, const ExecutorOptions& options, int block_size,
+                   uint64_t block_bytes);
 
 // Aborts if the step breaks the contract of StepBatch or `limits`: its caller is the engine.
 void check_step(const StepBatch& batch, const DecoderSpec& spec, const Limits& limits);

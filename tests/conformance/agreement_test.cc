@@ -1,4 +1,4 @@
-// The cpu backend against the reference, whole steps.
+// Every backend against the reference, whole steps.
 #include <gtest/gtest.h>
 
 #include "backends/backend_loader.h"
@@ -17,11 +17,32 @@ std::unique_ptr<Executor> load(std::string_view backend, const Bundle& bundle,
   return find_backend(backend, bundle.manifest()).load(bundle, options);
 }
 
+// A backend, and of the cpu's an instruction set.
+struct Variant {
+  std::string backend;
+  std::string isa;
+};
+
+std::vector<Variant> variants() {
+  std::vector<Variant> all;
+  for (const Backend* backend : all_backends()) {
+    if (backend->name() == "reference" || backend->unavailable()) continue;
+    if (backend->name() != "cpu") {
+      all.push_back({std::string(backend->name()), ""});
+      continue;
+    }
+    for (const cpu::KernelTable* kernels : cpu::available_kernels()) {
+      all.push_back({"cpu", kernels->name});
+    }
+  }
+  return all;
+}
+
 using Case = std::tuple<DType, ModelShape>;
 
-class CpuBackend : public testing::TestWithParam<Case> {};
+class Backends : public testing::TestWithParam<Case> {};
 
-TEST_P(CpuBackend, AgreesWithTheReferenceOnEveryInstructionSet) {
+TEST_P(Backends, AgreeWithTheReference) {
   const auto& [dtype, shape] = GetParam();
   const DecoderSpec spec = spec_of(shape);
   const RandomModel model(spec, dtype);
@@ -29,20 +50,20 @@ TEST_P(CpuBackend, AgreesWithTheReferenceOnEveryInstructionSet) {
   const auto tokens = random_tokens(spec, 75, 1);
   const Rows expected = run_whole(*load("reference", model.bundle(), {}), tokens);
   ASSERT_EQ(expected.size(), tokens.size());
-  for (const cpu::KernelTable* kernels : cpu::available_kernels()) {
+  for (const Variant& variant : variants()) {
     ExecutorOptions options;
     options.num_threads = 2;
-    options.isa = kernels->name;
-    const auto cpu = load("cpu", model.bundle(), options);
-    const Rows got = run_chunked(*cpu, tokens, {40, 1}, block_range(*cpu, 75));
+    options.isa = variant.isa;
+    const auto executor = load(variant.backend, model.bundle(), options);
+    const Rows got = run_chunked(*executor, tokens, {40, 1}, block_range(*executor, 75));
     for (size_t t = 0; t < tokens.size(); ++t) {
       EXPECT_LE(relative_distance(got[t], expected[t]), kTolerance)
-          << kernels->name << " token " << t;
+          << variant.backend << " " << variant.isa << " token " << t;
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Conformance, CpuBackend,
+INSTANTIATE_TEST_SUITE_P(Conformance, Backends,
                          testing::Combine(testing::Values(DType::kF32, DType::kBF16, DType::kF16),
                                           testing::ValuesIn(model_shapes())),
                          [](const testing::TestParamInfo<Case>& name) {
@@ -59,16 +80,17 @@ TEST(Bf16Cache, AgreesWithTheReference) {
   const auto reference = load("reference", model.bundle(), options);
   const Rows expected = run_whole(*reference, tokens);
   const Rows exact = run_whole(*load("reference", model.bundle(), {}), tokens);
-  for (const cpu::KernelTable* kernels : cpu::available_kernels()) {
-    ExecutorOptions cpu_options = options;
-    cpu_options.isa = kernels->name;
-    const auto cpu = load("cpu", model.bundle(), cpu_options);
-    const Rows got = run_whole(*cpu, tokens);
+  for (const Variant& variant : variants()) {
+    ExecutorOptions variant_options = options;
+    variant_options.isa = variant.isa;
+    const auto executor = load(variant.backend, model.bundle(), variant_options);
+    const Rows got = run_whole(*executor, tokens);
     double rounding = 0;
     for (size_t t = 0; t < got.size(); ++t) {
       // A key that float rounding moves over the border between two bf16 values is off by 2^-8 of
       // itself; few of the 75 x 128 are.
-      EXPECT_LE(relative_distance(got[t], expected[t]), 1e-3) << kernels->name << " token " << t;
+      EXPECT_LE(relative_distance(got[t], expected[t]), 1e-3)
+          << variant.backend << " " << variant.isa << " token " << t;
       rounding = std::max(rounding, relative_distance(got[t], exact[t]));
     }
     // It is a bf16 cache: rounding to 8 bits shows.

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "backends/step_limits.h"
 #include "tensor/dtype.h"
 
 namespace trtmc::cpu {
@@ -46,10 +47,15 @@ CpuKvCache::CpuKvCache(const DecoderSpec& spec, KvType type, int num_blocks)
       type_(type),
       half_bytes_(head_dim_ * kKvBlockSize *
                   (type == KvType::kBF16 ? sizeof(uint16_t) : sizeof(float))),
-      block_bytes_(2 * half_bytes_ * static_cast<size_t>(num_heads_) *
-                   static_cast<size_t>(spec.num_layers())),
+      block_bytes_(block_bytes(spec, type)),
       memory_(block_bytes_ * static_cast<size_t>(num_blocks)),
       touched_(static_cast<size_t>(num_blocks)) {}
+
+uint64_t CpuKvCache::block_bytes(const DecoderSpec& spec, KvType type) {
+  DecoderSpec padded = spec;
+  padded.head_dim = static_cast<int>(round_up(spec.head_dim, 16));
+  return kv_block_bytes(padded, type, kKvBlockSize);
+}
 
 void CpuKvCache::touch(BlockId block) {
   if (touched_[static_cast<size_t>(block)]) return;

@@ -17,9 +17,10 @@ class CpuKvCache {
  public:
   CpuKvCache(const DecoderSpec& spec, KvType type, int num_blocks);
 
+  static uint64_t block_bytes(const DecoderSpec& spec, KvType type);
+
   KvType type() const { return type_; }
   int padded_head_dim() const { return static_cast<int>(head_dim_); }
-  uint64_t block_bytes() const { return block_bytes_; }
   uint64_t committed_bytes() const { return num_touched_ * block_bytes_; }
 
   // Every block that a step stores into is announced first, by one thread.

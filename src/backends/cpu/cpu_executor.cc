@@ -22,7 +22,8 @@ class CpuExecutor final : public Executor {
   CpuExecutor(const Bundle& bundle, const ExecutorOptions& options, Grain grain)
       : spec_(bundle.spec()),
         kernels_(choose_kernels(options.isa)),
-        limits_(make_limits(spec_, options, options.kv_type, kKvBlockSize)),
+        limits_(make_limits(spec_, options, kKvBlockSize,
+                            CpuKvCache::block_bytes(spec_, options.kv_type))),
         probe_(options.hidden_state_probe),
         pool_(threads_of(options)),
         weights_(bundle),
@@ -34,7 +35,8 @@ class CpuExecutor final : public Executor {
   MemoryUse memory() const override {
     return {.weight_bytes = weights_.bytes(),
             .kv_committed_bytes = cache_.committed_bytes(),
-            .kv_budget_bytes = static_cast<uint64_t>(limits_.num_blocks) * cache_.block_bytes(),
+            .kv_budget_bytes = static_cast<uint64_t>(limits_.num_blocks) *
+                               CpuKvCache::block_bytes(spec_, cache_.type()),
             .scratch_bytes = ops_.scratch_bytes()};
   }
 

@@ -126,6 +126,7 @@ void CpuOps::multiply(const PackedTokens& x, const Product& product, PanelRange 
 }
 
 void CpuOps::multiply_all(const PackedTokens& x, std::span<const Product> products) {
+  if (x.num_tokens == 0) return;
   int64_t total = 0;
   for (const Product& product : products) total += num_units(*product.matrix, x.num_tokens);
   parallel_for(pool_, total, [&](int64_t unit, int) {

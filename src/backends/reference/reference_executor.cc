@@ -19,7 +19,8 @@ class ReferenceExecutor final : public Executor {
  public:
   ReferenceExecutor(const Bundle& bundle, const ExecutorOptions& options)
       : bundle_(bundle),
-        limits_(make_limits(bundle.spec(), options, KvType::kF32, kBlockSize)),
+        limits_(make_limits(bundle.spec(), options, kBlockSize,
+                            kv_block_bytes(bundle.spec(), KvType::kF32, kBlockSize))),
         kv_type_(options.kv_type),
         probe_(options.hidden_state_probe),
         rope_table_(make_rope_table(bundle.spec().rope)),
