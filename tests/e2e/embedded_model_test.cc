@@ -52,6 +52,14 @@ TEST(EmbeddedModel, IsAsInTransformers) {
   EXPECT_TRUE(verify_hashes(bundle).passed());
 }
 
+TEST(EmbeddedModel, StaysSoOver2000Positions) {
+  const TemporaryFolder folder;
+  const Bundle bundle = build_checkpoint_bundle(kTiny, folder.path() / "tiny.trtmc");
+  const Json golden = golden_of({"long", "2_raw", "3_raw", "5_raw"});
+  const VerifyReport report = verify_case(bundle, "cpu", golden, "smollm3-tiny", 2);
+  EXPECT_TRUE(report.passed()) << failures(report);
+}
+
 struct Change {
   const char* name;
   const char* key;
