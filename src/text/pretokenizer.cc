@@ -180,8 +180,8 @@ void Pretokenizer::split_byte_level(std::string_view text,
   const PretokenizerStep& step = steps_.back();
   std::string with_space;
   if (step.add_prefix_space && text.front() != ' ') {
-    with_space = " ";
-    with_space += text;
+    with_space.push_back(' ');
+    with_space.append(text);
     text = with_space;
   }
   if (!step.use_regex) return word(text);
