@@ -14,7 +14,7 @@ void bind_named(const Interpreter::Macro& macro, const Arguments& arguments, Fra
   Dict rest;
   for (const auto& [name, value] : arguments.named) {
     const auto found = std::find_if(node.parameters.begin(), node.parameters.end(),
-                                    [&](const Parameter& p) { return p.name == name; });
+                                    [&name = name](const Parameter& p) { return p.name == name; });
     if (found != node.parameters.end()) {
       Value& slot = frame.slots[static_cast<size_t>(found->slot)];
       if (slot.is_set()) fail(fmt::format("macro '{}' is given '{}' twice", macro.name(), name));
