@@ -28,7 +28,7 @@ Json read_tools(const std::filesystem::path& file) {
 }
 
 std::string read_prompt(const RunCommand& command) {
-  const std::string text = read_text(command.prompt, "the prompt");
+  std::string text = read_text(command.prompt, "the prompt");
   if (const auto offset = find_invalid_utf8(text)) {
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("the prompt: byte {} is not UTF-8", *offset));

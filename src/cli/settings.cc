@@ -64,7 +64,7 @@ std::optional<std::string> process_environment(const char* name) {
   return value;
 }
 
-Settings::Settings(Environment environment) {
+Settings::Settings(const Environment& environment) {
   if (const auto folder = user_folder(environment, "XDG_CONFIG_HOME", ".config")) {
     const std::filesystem::path path = *folder / "config.toml";
     std::error_code ignored;

@@ -25,7 +25,7 @@ class Settings {
 
   Settings() = default;  // Nothing is set.
   // Throws kInvalidArgument naming the line of a config file that can't be read as one.
-  explicit Settings(Environment environment);
+  explicit Settings(const Environment& environment);
 
   // `option` without its dashes, one of shared_option_names().
   std::optional<Value> find(std::string_view option) const;

@@ -303,9 +303,10 @@ void Engine::Impl::score_prompt(const PlanRow& row, int first_logits_row, const 
   const int count = row.num_logits() - (row.samples ? 1 : 0);
   const int start = row.start + row.logits_from;
   std::vector<ScoreRow> rows;
+  rows.reserve(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) {
     rows.push_back({.row = first_logits_row + i,
-                    .target = tokens[static_cast<size_t>(start + i + 1)],
+                    .target = tokens[static_cast<size_t>(start + i) + 1],
                     .top_logprobs = run.request().logprobs.value_or(0)});
   }
   std::vector<TokenScore> scores(rows.size());

@@ -263,6 +263,7 @@ std::vector<TokenLogprob> most_likely(std::span<const float> logits, int count,
   if (likely.size() > size) likely.resize(size);
 
   std::vector<TokenLogprob> top;
+  top.reserve(likely.size());
   for (const Candidate& c : likely) {
     top.push_back({c.token, static_cast<float>(normaliser.logprob(c.score))});
   }

@@ -60,6 +60,7 @@ void interleave_words(const Chunk<Element>& chunk, size_t groups, std::byte* out
 // Fills chunk after chunk by fill(row, first column, elements) and interleaves it.
 template <typename Group, typename Element, typename Fill>
 void pack_columns(const PackedLayout& layout, size_t num_rows, std::byte* out, Fill fill) {
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): one where a group is a single element.
   constexpr size_t kGroupColumns = sizeof(Group) / sizeof(Element);
   Chunk<Element> chunk{};
   const auto cols = static_cast<size_t>(layout.cols);

@@ -30,8 +30,8 @@ class BoundArguments {
     return values_[parameter].is_set() ? &values_[parameter] : nullptr;
   }
   const Value& at(size_t parameter) const { return values_[parameter]; }
-  Value value_or(size_t parameter, Value fallback) const {
-    return values_[parameter].is_set() ? values_[parameter] : std::move(fallback);
+  Value value_or(size_t parameter, const Value& fallback) const {
+    return values_[parameter].is_set() ? values_[parameter] : fallback;
   }
 
   // Throw a Failure that names function and parameter if the argument is of another type.

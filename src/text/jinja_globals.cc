@@ -43,7 +43,7 @@ class Cycler : public Object, public std::enable_shared_from_this<Cycler> {
   std::optional<Value> attribute(Interpreter&, std::string_view name) override;
 
   Value next() {
-    const Value result = current();
+    Value result = current();
     at_ = (at_ + 1) % items_.tuple()->items.size();
     return result;
   }

@@ -318,7 +318,7 @@ Value replace_in(Meter& meter, const Value& self, std::string_view from, std::st
   meter.spend_bytes(text.size());
   uint64_t count = count_occurrences(text, from);
   if (limit >= 0) count = std::min(count, static_cast<uint64_t>(limit));
-  if (to.size() > 0 && count > kMaxStringBytes / to.size()) {
+  if (!to.empty() && count > kMaxStringBytes / to.size()) {
     fail("a string of the template gets too long");
   }
   meter.make_string(text.size() + count * to.size());

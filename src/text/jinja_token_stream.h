@@ -48,7 +48,9 @@ class TokenStream {
     take();
   }
 
-  [[noreturn]] void fail_here(std::string message) const { fail_at(current().position, message); }
+  [[noreturn]] void fail_here(std::string message) const {
+    fail_at(current().position, std::move(message));
+  }
   [[noreturn]] static void fail_at(Position position, std::string message,
                                    ErrorCode code = ErrorCode::kInvalidArgument) {
     throw located({std::move(message), code}, position);

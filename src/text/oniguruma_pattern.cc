@@ -28,7 +28,7 @@ std::optional<CodePointSet> categories(std::string_view name) {
   bool known = false;
   if (name.empty() || name.size() > 2) return std::nullopt;
   const auto wanted = [&](uint8_t properties) {
-    return kNames.substr(2 * (properties & 31u), 2).starts_with(name);
+    return kNames.substr(size_t{2} * (properties & 31u), 2).starts_with(name);
   };
   for (size_t i = 0; i < kNames.size(); i += 2) known |= kNames.substr(i, 2).starts_with(name);
   if (!known) return std::nullopt;
@@ -42,7 +42,7 @@ CodePointSet word() {
                      }).complement();
   set.add(0x200C, 0x200D);
   set = set.complement();
-  for (const char32_t c : {0xB2, 0xB3, 0xB9, 0xBC, 0xBD, 0xBE}) set.add(c, c);
+  for (const char32_t c : {U'\xB2', U'\xB3', U'\xB9', U'\xBC', U'\xBD', U'\xBE'}) set.add(c, c);
   return set;
 }
 
@@ -179,7 +179,7 @@ class Translator {
     return "(?:" + closed(alternatives(depth + 1));
   }
 
-  std::string closed(std::string body) {
+  std::string closed(const std::string& body) {
     if (!take(")")) invalid("a ( without its )");
     return body + ")";
   }

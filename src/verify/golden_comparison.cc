@@ -64,7 +64,7 @@ void HiddenComparison::observe(int layer, std::span<const float> hidden) {
   if (case_ == nullptr) return;
   const GoldenRecord& record = *case_->float32;
   const auto width = static_cast<size_t>(golden_->hidden_size);
-  const auto state = static_cast<size_t>(layer + 1);
+  const auto state = static_cast<size_t>(layer) + 1;
   const double column_share =
       std::sqrt(static_cast<double>(golden_->hidden_columns.size()) / static_cast<double>(width));
   for (size_t i = 0; i * width < hidden.size(); ++i) {

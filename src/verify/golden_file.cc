@@ -48,7 +48,7 @@ Json read_json(const std::filesystem::path& path) {
 }  // namespace
 
 Json read_goldens(const std::filesystem::path& path) {
-  const Json file = read_json(path);
+  Json file = read_json(path);
   const JsonCursor root(file, path.string());
   if (!root.find("goldens")) return file;
   Json::Array goldens;

@@ -35,9 +35,9 @@ std::vector<uint8_t> decode_base64(const JsonCursor& cursor) {
   uint32_t bits = 0;
   int num_bits = 0;
   for (const char c : text) {
-    const int value = kValues[static_cast<unsigned char>(c)];
+    const int8_t value = kValues[static_cast<unsigned char>(c)];
     if (value < 0) cursor.fail("not base64");
-    bits = (bits << 6) | static_cast<uint32_t>(value);
+    bits = (bits << 6) | static_cast<uint8_t>(value);
     num_bits += 6;
     if (num_bits < 8) continue;
     num_bits -= 8;

@@ -109,7 +109,7 @@ void append_attention_tiles(const StepBatch& batch, std::vector<AttentionTile>& 
 
 size_t attention_scratch_floats(const DecoderSpec& spec) {
   const auto heads =
-      static_cast<size_t>(kAttentionTileTokens * (spec.num_heads / spec.num_kv_heads));
+      size_t{kAttentionTileTokens} * static_cast<size_t>(spec.num_heads / spec.num_kv_heads);
   return heads * (2 * static_cast<size_t>(round_up(spec.head_dim, 16)) + 2);
 }
 

@@ -195,7 +195,7 @@ void CpuOps::rotate(const Activation& x, int token, int num_heads) const {
   const float* cos = cos_.data() + static_cast<size_t>(token) * half;
   const float* sin = sin_.data() + static_cast<size_t>(token) * half;
   for (int h = 0; h < num_heads; ++h) {
-    float* head = x.row(token) + h * spec_.head_dim;
+    float* head = x.row(token) + static_cast<ptrdiff_t>(h) * spec_.head_dim;
     for (size_t i = 0; i < half; ++i) {
       const float a = head[i];
       const float b = head[i + half];

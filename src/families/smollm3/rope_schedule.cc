@@ -21,6 +21,7 @@ std::vector<bool> from_list(const JsonCursor& list, int num_layers) {
                           num_layers));
   }
   std::vector<bool> rotates;
+  rotates.reserve(entries.size());
   for (const JsonCursor& entry : entries) rotates.push_back(read_flag(entry));
   rotates.resize(static_cast<size_t>(num_layers));
   return rotates;
@@ -36,6 +37,7 @@ std::vector<bool> rope_schedule(const JsonCursor& config, int num_layers) {
     if (interval < 1) given->fail(fmt::format("{}, expected 1 or more", interval));
   }
   std::vector<bool> rotates;
+  rotates.reserve(static_cast<size_t>(num_layers));
   for (int layer = 0; layer < num_layers; ++layer) rotates.push_back((layer + 1) % interval != 0);
   return rotates;
 }
