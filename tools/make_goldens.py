@@ -221,18 +221,21 @@ def make_random_golden(name):
 
 
 def random_prompt(golden, models, num_tokens, config):
-    """The first drawn prompt whose greedy continuation is decided by clear margins in float32."""
+    """The first drawn prompt whose greedy continuation is decided: by clear margins in float32, and to the
+    same tokens in bfloat16. Where the oracle's own precisions part, its bfloat16 text is no measure of ours."""
     long = num_tokens > 512
     plan = make_plan(num_tokens, 4 if long else MAX_FULL_POSITIONS // 2,
                      spread(num_tokens, 96) if long else list(range(num_tokens)))
     for attempt in range(100):
         generator = np.random.Generator(np.random.PCG64([golden["weights"]["seed"], attempt]))
         ids = generator.integers(3, config["vocab_size"], num_tokens).tolist()
-        _, margins = greedy(models["float32"], ids, RANDOM_CONTINUATION, None)
-        if min(margins) >= MIN_MARGIN:
+        continuation, margins = greedy(models["float32"], ids, RANDOM_CONTINUATION, None)
+        if min(margins) < MIN_MARGIN:
+            continue
+        if "bfloat16" not in models or greedy(models["bfloat16"], ids, RANDOM_CONTINUATION, None)[0] == continuation:
             break
     else:
-        raise RuntimeError(f"{golden['name']}: no prompt with clear margins")
+        raise RuntimeError(f"{golden['name']}: no prompt whose continuation is decided")
     case = {"name": "random", "prompt_ids": ids, **plan}
     for precision, model in models.items():
         dtype = "f32" if precision == "float32" else "bf16"
