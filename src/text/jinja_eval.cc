@@ -12,8 +12,9 @@
 
 namespace trtmc::jinja {
 
-Interpreter::Interpreter(const Template& tree, const Dict& variables, const std::tm& local_time)
-    : tree_(tree), variables_(variables), local_time_(local_time) {}
+Interpreter::Interpreter(const Template& tree, const Dict& variables, const std::tm& local_time,
+                         uint64_t max_units)
+    : tree_(tree), variables_(variables), local_time_(local_time), meter_(max_units) {}
 
 // Breaks the circles that macros and namespaces can form.
 Interpreter::~Interpreter() {
@@ -157,7 +158,7 @@ Interpreter::Flow Interpreter::run_for(const Statement& node) {
   return Flow::kNext;
 }
 
-Value Interpreter::run_recursive_loop(const Statement& node, const std::shared_ptr<Frame>& outer,
+Value Interpreter::run_recursive_loop(const Statement& node, std::shared_ptr<Frame> outer,
                                       const Value& items, int64_t depth) {
   const Level level(depth_);
   std::string text;
@@ -183,16 +184,18 @@ Interpreter::Flow Interpreter::run_for_items(const Statement& node, Value items,
   } else {
     finish.loop = std::make_shared<Loop>(*this, node, std::move(items), outer, depth);
   }
-  bool any = false;
+  // As in Jinja, an item whose body breaks or continues does not keep `else` away.
+  bool completed = false;
   while (auto item = plain ? plain->next() : finish.loop->advance()) {
-    any = true;
     enter(node.scope);
     if (finish.loop) variable(node.loop_place) = Value::ObjectPtr(finish.loop);
     assign(*node.target, std::move(*item));
-    if (run(node.body) == Flow::kBreak) break;
+    const Flow flow = run(node.body);
+    if (flow == Flow::kBreak) break;
+    completed = completed || flow == Flow::kNext;
   }
   leave(node.scope);
-  return any ? Flow::kNext : run_scoped(node.otherwise_scope, node.otherwise);
+  return completed ? Flow::kNext : run_scoped(node.otherwise_scope, node.otherwise);
 }
 
 bool Interpreter::accepts(const Statement& node, const Value& item) {
@@ -247,7 +250,7 @@ Interpreter::Flow Interpreter::run_filter_block(const Statement& node) {
   const Flow flow = run_captured(node.body, text);
   if (flow == Flow::kNext) {
     const Value value(std::move(text));
-    print(evaluate_filter(*node.value, &value));
+    print_string(evaluate_filter(*node.value, &value));
   }
   leave(node.scope);
   return flow;
@@ -255,7 +258,14 @@ Interpreter::Flow Interpreter::run_filter_block(const Statement& node) {
 
 void Interpreter::run_call_block(const Statement& node) {
   const Value caller = Value::ObjectPtr(std::make_shared<Macro>(node, frame_));
-  print(evaluate_call(*node.value, &caller));
+  print_string(evaluate_call(*node.value, &caller));
+}
+
+void Interpreter::print_string(const Value& value) {
+  if (!value.string()) {
+    fail(fmt::format("this block prints strings only, not a value of type {}", value.type_name()));
+  }
+  print(value);
 }
 
 void Interpreter::print(const Value& value) {
@@ -268,7 +278,7 @@ void Interpreter::print(const Value& value) {
 }
 
 void Interpreter::write(std::string_view text) {
-  if (text.size() > kMaxOutputBytes - output_->size()) fail("the template prints too much");
+  if (text.size() > kMaxOutputBytes - output_->size()) fail_limit("the template prints too much");
   meter_.spend_bytes(text.size());
   *output_ += text;
 }

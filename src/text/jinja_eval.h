@@ -25,8 +25,10 @@ class Loop;
 class Interpreter {
  public:
   // `variables` is what the template's names mean; it hides the globals. `local_time` is what
-  // strftime_now shows. All are borrowed.
-  Interpreter(const Template& tree, const Dict& variables, const std::tm& local_time);
+  // strftime_now shows; `max_units` bounds the work (see Meter). The tree and the variables are
+  // borrowed.
+  Interpreter(const Template& tree, const Dict& variables, const std::tm& local_time,
+              uint64_t max_units = Meter::kMaxUnits);
   ~Interpreter();
   Interpreter(const Interpreter&) = delete;
   Interpreter& operator=(const Interpreter&) = delete;
@@ -45,8 +47,8 @@ class Interpreter {
   struct Macro;
   Value call_macro(const Macro& macro, const Arguments& arguments);
   // One pass over `items` by a recursive loop, as text.
-  Value run_recursive_loop(const Statement& node, const std::shared_ptr<Frame>& outer,
-                           const Value& items, int64_t depth);
+  Value run_recursive_loop(const Statement& node, std::shared_ptr<Frame> outer, const Value& items,
+                           int64_t depth);
 
  private:
   friend class LoopItems;
@@ -75,6 +77,8 @@ class Interpreter {
   // Runs `body` with its output going to `text`.
   Flow run_captured(const Body& body, std::string& text);
   void print(const Value& value);
+  // What a filter or call block makes must be a string, as in Jinja.
+  void print_string(const Value& value);
   void write(std::string_view text);
   void assign(const Expression& target, Value value);
   bool accepts(const Statement& node, const Value& item);

@@ -25,8 +25,15 @@ class ExpressionParser {
  private:
   using Level = TokenStream::Level;
 
+  // A vector of move-only values has no initialiser list.
+  template <typename... Nodes>
+  static std::vector<ExpressionPtr> operands(Nodes... nodes) {
+    std::vector<ExpressionPtr> result;
+    (result.push_back(std::move(nodes)), ...);
+    return result;
+  }
   static ExpressionPtr make(ExpressionKind kind, Position position,
-                            std::vector<ExpressionPtr> operands = {});
+                            std::vector<ExpressionPtr> children = {});
   // Sets the tree's depth and refuses one too deep.
   static ExpressionPtr finished(ExpressionPtr node);
 

@@ -2,16 +2,17 @@
 
 #include <algorithm>
 
-#include "text/jinja_repr.h"
+#include "text/jinja_filter_tables.h"
 
 namespace trtmc::jinja {
-namespace {
-Value to_string(Interpreter&, const Value& value, const Arguments&) { return to_text(value); }
-constexpr Filter kFilters[] = {{"string", to_string}};
-}  // namespace
+
 const Filter* find_filter(std::string_view name) {
-  const auto found = std::find_if(std::begin(kFilters), std::end(kFilters),
-                                  [&](const Filter& filter) { return filter.name == name; });
-  return found == std::end(kFilters) ? nullptr : found;
+  for (const auto filters : {text_filters(), number_filters(), sequence_filters()}) {
+    const auto found = std::find_if(filters.begin(), filters.end(),
+                                    [&](const Filter& filter) { return filter.name == name; });
+    if (found != filters.end()) return &*found;
+  }
+  return nullptr;
 }
+
 }  // namespace trtmc::jinja

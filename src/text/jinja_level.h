@@ -8,7 +8,7 @@ namespace trtmc::jinja {
 class Interpreter::Level {
  public:
   explicit Level(int& depth) : depth_(depth) {
-    if (depth_ >= kMaxEvaluationDepth) fail("the template recurses too deeply");
+    if (depth_ >= kMaxEvaluationDepth) fail_limit("the template recurses too deeply");
     ++depth_;
   }
   ~Level() { --depth_; }

@@ -20,9 +20,13 @@ struct Position {
 struct Failure {
   std::string message;
   ErrorCode code = ErrorCode::kInvalidArgument;
+  bool is_limit = false;  // One of the limits below: it ends the render at once.
 };
 
 [[noreturn]] inline void fail(std::string message) { throw Failure{std::move(message)}; }
+[[noreturn]] inline void fail_limit(std::string message) {
+  throw Failure{std::move(message), ErrorCode::kInvalidArgument, true};
+}
 [[noreturn]] inline void fail_unsupported(std::string message) {
   throw Failure{std::move(message), ErrorCode::kUnsupported};
 }
@@ -45,24 +49,26 @@ class Meter {
  public:
   static constexpr uint64_t kMaxUnits = 10'000'000;
 
+  explicit Meter(uint64_t max_units = kMaxUnits) : left_(max_units) {}
+
   void spend(uint64_t units) {
-    if (units > left_) fail("the template needs too many steps");
+    if (units > left_) fail_limit("the template needs too many steps");
     left_ -= units;
   }
   void spend_bytes(size_t bytes) { spend(bytes / 64); }
   // Pays for a string of `bytes` about to be made.
   void make_string(size_t bytes) {
-    if (bytes > kMaxStringBytes) fail("a string of the template gets too long");
+    if (bytes > kMaxStringBytes) fail_limit("a string of the template gets too long");
     spend(2 + bytes / 64);
   }
   // Pays for a list or dict of `count` items about to be made.
   void make_items(size_t count) {
-    if (count > kMaxItems) fail("a list of the template gets too long");
+    if (count > kMaxItems) fail_limit("a list of the template gets too long");
     spend(1 + count);
   }
 
  private:
-  uint64_t left_ = kMaxUnits;
+  uint64_t left_;
 };
 
 }  // namespace trtmc::jinja

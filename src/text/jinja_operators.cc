@@ -53,8 +53,10 @@ Value repeat(Meter& meter, const Value& value, int64_t count) {
   const auto times = static_cast<uint64_t>(std::max<int64_t>(count, 0));
   if (const String* text = value.string()) {
     const uint64_t size = text->text.size();
-    if (size > 0 && times > kMaxStringBytes / size) fail("a string of the template gets too long");
+    if (size > 0 && times > kMaxStringBytes / size)
+      fail_limit("a string of the template gets too long");
     meter.make_string(size * times);
+    if (size == 1) return Value(std::string(times, text->text[0]), text->markup);
     std::string result;
     result.reserve(size * times);
     for (uint64_t i = 0; i < (size ? times : 0); ++i) result += text->text;
@@ -62,7 +64,7 @@ Value repeat(Meter& meter, const Value& value, int64_t count) {
   }
   const Sequence& sequence = *value.sequence();
   const uint64_t size = sequence.items.size();
-  if (size > 0 && times > kMaxItems / size) fail("a list of the template gets too long");
+  if (size > 0 && times > kMaxItems / size) fail_limit("a list of the template gets too long");
   meter.make_items(size * times);
   std::vector<Value> items;
   for (uint64_t i = 0; i < (size ? times : 0); ++i) {
@@ -124,6 +126,10 @@ std::optional<Value> data_attribute(const Value& value, std::string_view name) {
     if (name == "start") return range->start;
     if (name == "stop") return range->stop;
     if (name == "step") return range->step;
+  }
+  if (const Sequence* group = value.tuple(); group && group->is_group) {
+    if (name == "grouper") return group->items[0];
+    if (name == "list") return group->items[1];
   }
   if (name == "real" && value.as_real()) return value.as_integer() ? *value.as_integer() : value;
   if (name == "imag" && value.as_real()) return value.real() ? Value(0.0) : Value(int64_t{0});
@@ -293,11 +299,17 @@ Value item(Interpreter& interpreter, const Value& value, const Value& index) {
 }
 
 Value attribute(Interpreter& interpreter, const Value& value, std::string_view name) {
-  refuse_undefined(value);
+  if (!is_dunder(name)) refuse_undefined(value);
   if (auto found = python_attribute(interpreter, value, name)) return *found;
   if (const Dict* dict = value.dict()) {
     if (const Value* found = dict->find(name)) return *found;
   }
+  return Value::undefined({std::string(name), value.type_name(), {}});
+}
+
+Value own_attribute(Interpreter& interpreter, const Value& value, std::string_view name) {
+  refuse_undefined(value);
+  if (auto found = python_attribute(interpreter, value, name)) return *found;
   return Value::undefined({std::string(name), value.type_name(), {}});
 }
 

@@ -21,6 +21,8 @@ bool contains(Meter& meter, const Value& container, const Value& item);
 // undefined.
 Value item(Interpreter& interpreter, const Value& value, const Value& index);
 Value attribute(Interpreter& interpreter, const Value& value, std::string_view name);
+// As attribute(), but without looking for a key of that name.
+Value own_attribute(Interpreter& interpreter, const Value& value, std::string_view name);
 // value[start:stop:step]; a bound that is not set is left out.
 Value slice(Meter& meter, const Value& value, const Value& start, const Value& stop,
             const Value& step);

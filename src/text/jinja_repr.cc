@@ -19,8 +19,8 @@ class Writer {
 
   // `level` counts the containers around the value; namespaces can be their own members.
   void write(const Value& value, int level) {
-    if (level > kMaxValueDepth) fail("a value of the template is nested too deeply to print");
-    if (out_.size() > kMaxStringBytes) fail("a string of the template gets too long");
+    if (level > kMaxValueDepth) fail_limit("a value of the template is nested too deeply to print");
+    if (out_.size() > kMaxStringBytes) fail_limit("a string of the template gets too long");
     if (const String* text = value.string()) {
       write_string(*text);
     } else if (const bool* boolean = value.boolean()) {

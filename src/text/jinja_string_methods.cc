@@ -70,7 +70,7 @@ Value joined(Interpreter& interpreter, const Value& self, const Arguments& argum
     if (!first) result += text_of(self);
     first = false;
     interpreter.meter().spend_bytes(text_of(self).size() + item.string()->text.size());
-    if (result.size() > kMaxStringBytes) fail("a string of the template gets too long");
+    if (result.size() > kMaxStringBytes) fail_limit("a string of the template gets too long");
     result += part_for(self, item, item.string()->text);
   }
   interpreter.meter().make_string(result.size());
@@ -203,7 +203,7 @@ Value removed(Interpreter& interpreter, const Value& self, const Arguments& argu
 Value padded(Interpreter& interpreter, const Value& self, int64_t left, int64_t right,
              const std::string& fill) {
   const auto total = static_cast<uint64_t>(left) + static_cast<uint64_t>(right);
-  if (total > kMaxStringBytes) fail("a string of the template gets too long");
+  if (total > kMaxStringBytes) fail_limit("a string of the template gets too long");
   interpreter.meter().make_string(text_of(self).size() + total * fill.size());
   std::string result;
   for (int64_t i = 0; i < left; ++i) result += fill;
@@ -319,7 +319,7 @@ Value replace_in(Meter& meter, const Value& self, std::string_view from, std::st
   uint64_t count = count_occurrences(text, from);
   if (limit >= 0) count = std::min(count, static_cast<uint64_t>(limit));
   if (!to.empty() && count > kMaxStringBytes / to.size()) {
-    fail("a string of the template gets too long");
+    fail_limit("a string of the template gets too long");
   }
   meter.make_string(text.size() + count * to.size());
   if (from.empty()) meter.spend(count);

@@ -44,6 +44,7 @@ bool is_callable(const Value& value) {
 }
 
 bool is_named(const Value& value, bool (*known)(std::string_view)) {
+  hash(value);  // Python looks it up in a dict, which a list can't be.
   return value.string() && known(value.string()->text);
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/utf8.h"
 #include "text/jinja_search.h"
@@ -50,7 +51,16 @@ std::string convert(std::string_view text, const Append& append) {
 }  // namespace
 
 bool is_ascii(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return (c & 0x80) == 0; });
+  // Eight bytes at a time: every string that is made is looked through once.
+  constexpr uint64_t kHighBits = 0x8080808080808080;
+  size_t i = 0;
+  for (; i + sizeof(uint64_t) <= text.size(); i += sizeof(uint64_t)) {
+    uint64_t word;
+    std::memcpy(&word, text.data() + i, sizeof word);
+    if (word & kHighBits) return false;
+  }
+  return std::all_of(text.begin() + static_cast<std::ptrdiff_t>(i), text.end(),
+                     [](char c) { return (c & 0x80) == 0; });
 }
 
 size_t count_code_points(std::string_view text) {

@@ -52,6 +52,6 @@ std::string repr_string(std::string_view text);
 std::string repr_float(double value);
 // float(text) and int(text, 10) of Python, white space and underscores included.
 std::optional<double> parse_float(std::string_view text);
-std::optional<int64_t> parse_integer(std::string_view text, int base = 10);
+std::optional<int64_t> parse_integer(std::string_view text);
 
 }  // namespace trtmc::jinja

@@ -8,6 +8,7 @@
 #include <functional>
 #include <unordered_map>
 
+#include "base/utf8.h"
 #include "text/jinja_limits.h"
 #include "text/jinja_text.h"
 
@@ -21,6 +22,14 @@ Extent extent_of(const std::vector<Value>& items) {
   Extent extent{1, 1};
   for (const Value& item : items) extent.add(item.extent());
   return extent;
+}
+
+// Whoever fills a Json by hand may have put anything into it.
+Value utf8_string(const std::string& text) {
+  if (!is_ascii(text) && find_invalid_utf8(text)) {
+    fail(fmt::format("the string \"{}\" is not UTF-8", replace_invalid_utf8(text.substr(0, 80))));
+  }
+  return text;
 }
 
 }  // namespace
@@ -37,7 +46,7 @@ std::string Undefined::message() const {
 }
 
 void Extent::add(const Extent& part) {
-  if (part.depth >= kMaxValueDepth) fail("a value of the template is nested too deeply");
+  if (part.depth >= kMaxValueDepth) fail_limit("a value of the template is nested too deeply");
   depth = std::max(depth, part.depth + 1);
   weight = part.weight > UINT64_MAX - weight ? UINT64_MAX : weight + part.weight;
 }
@@ -139,14 +148,31 @@ Value Value::tuple(std::vector<Value> items) {
 Value Value::sequence(Sequence::Kind kind, std::vector<Value> items) {
   const Extent extent = extent_of(items);
   Value result;
-  result.data_ = std::make_shared<const Sequence>(Sequence{kind, std::move(items), extent});
+  result.data_ = std::make_shared<const Sequence>(Sequence{kind, std::move(items), extent, false});
   return result;
 }
 
-Value Value::iterator(std::vector<Value> items, std::string_view type_name) {
+Value Value::group(Value grouper, Value list) {
+  std::vector<Value> items = {std::move(grouper), std::move(list)};
   const Extent extent = extent_of(items);
   Value result;
-  result.data_ = std::make_shared<Iterator>(Iterator{std::move(items), 0, extent, type_name});
+  result.data_ = std::make_shared<const Sequence>(
+      Sequence{Sequence::Kind::kTuple, std::move(items), extent, true});
+  return result;
+}
+
+Value Value::big_integer(std::string digits) {
+  Value result;
+  result.data_ = std::make_shared<const BigInteger>(BigInteger{std::move(digits)});
+  return result;
+}
+
+Value Value::iterator(std::vector<Value> items, std::string_view type_name,
+                      std::optional<Failure> failure) {
+  const Extent extent = extent_of(items);
+  Value result;
+  result.data_ = std::make_shared<Iterator>(
+      Iterator{std::move(items), 0, extent, type_name, std::move(failure)});
   return result;
 }
 
@@ -160,12 +186,8 @@ Value Value::from_json(const Json& json) {
   if (const bool* boolean = json.boolean()) return *boolean;
   if (const int64_t* integer = json.integer()) return *integer;
   if (const double* real = json.real()) return *real;
-  if (const std::string* text = json.string()) return *text;
-  if (const Json::BigInteger* big = json.big_integer()) {
-    Value result;
-    result.data_ = std::make_shared<const BigInteger>(BigInteger{big->digits});
-    return result;
-  }
+  if (const std::string* text = json.string()) return utf8_string(*text);
+  if (const Json::BigInteger* big = json.big_integer()) return big_integer(big->digits);
   if (const Json::Array* array = json.array()) {
     std::vector<Value> items;
     items.reserve(array->size());
@@ -174,7 +196,7 @@ Value Value::from_json(const Json& json) {
   }
   if (const Json::Object* object = json.object()) {
     Dict dict;
-    for (const auto& [key, value] : *object) dict.set(key, from_json(value));
+    for (const auto& [key, value] : *object) dict.set(utf8_string(key), from_json(value));
     return dict;
   }
   return None{};
@@ -243,6 +265,7 @@ std::vector<Value> iterate(const Value& value) {
     std::vector<Value> rest(items->items.begin() + static_cast<std::ptrdiff_t>(items->next),
                             items->items.end());
     items->next = items->items.size();
+    if (items->failure) throw *items->failure;
     return rest;
   }
   std::vector<Value> result;
@@ -252,7 +275,7 @@ std::vector<Value> iterate(const Value& value) {
     for (int64_t i = 0; i < range->size(); ++i) result.emplace_back(range->at(i));
   } else if (const String* text = value.string()) {
     for (const std::string_view character : code_points(text->text)) {
-      result.emplace_back(std::string(character), text->markup);
+      result.emplace_back(character);  // Of a Markup too these are plain.
     }
   } else if (!value.is_undefined()) {
     fail(fmt::format("'{}' object is not iterable", value.type_name()));

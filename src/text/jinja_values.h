@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "text/jinja_limits.h"
 
 namespace trtmc::jinja {
 
@@ -59,6 +60,7 @@ struct Sequence {
   Kind kind;
   std::vector<Value> items;
   Extent extent;
+  bool is_group = false;  // A tuple of groupby, whose items have names: grouper and list.
 };
 
 struct Range {
@@ -68,12 +70,14 @@ struct Range {
   bool contains(int64_t value) const;
 };
 
-// What Python calls a generator: its items can be had once.
+// What Python calls a generator: its items can be had once. They were made when it was, but what
+// went wrong after the last of them shows only when that is asked for, as a generator would.
 struct Iterator {
   std::vector<Value> items;
   size_t next;
   Extent extent;
   std::string_view type_name;
+  std::optional<Failure> failure;
 };
 
 // In the order of insertion. Keys are hashable values.
@@ -157,7 +161,11 @@ class Value {
   static Value list(std::vector<Value> items);
   static Value tuple(std::vector<Value> items);
   static Value sequence(Sequence::Kind kind, std::vector<Value> items);
-  static Value iterator(std::vector<Value> items, std::string_view type_name = "generator");
+  static Value group(Value grouper, Value list);
+  // An integer beyond int64; the digits may have a minus, but no zeros, in front.
+  static Value big_integer(std::string digits);
+  static Value iterator(std::vector<Value> items, std::string_view type_name = "generator",
+                        std::optional<Failure> failure = std::nullopt);
   static Value undefined(Undefined what);
   static Value from_json(const Json& json);
 
@@ -219,6 +227,9 @@ size_t hash(const Value& value);
 // -1, 0 or 1 as Python orders them; throws a Failure where Python's < does not apply. `symbol` is
 // the operator as the message shows it. NaN is unordered: 2.
 int compare(const Value& left, const Value& right, std::string_view symbol);
+
+// int(text, base) of Python; nothing if the text is no integer.
+std::optional<Value> parse_any_integer(std::string_view text, int64_t base);
 
 // The values that iterating yields, as Python's iter(): a list's items, a dict's keys, a string's
 // code points, nothing of an undefined. Exhausts an iterator. Throws a Failure for what can't be
