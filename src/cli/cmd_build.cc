@@ -187,7 +187,7 @@ void refuse_existing(const BuildCommand& command) {
 void execute(const BuildCommand& command, Console& console) {
   console.configure_log(command.log);
   if (!command.dry_run) refuse_existing(command);
-  const BuildPlan plan = plan_build(open_checkpoint(command.source), command.build);
+  const BuildPlan plan = plan_build(open_checkpoint(command.source.string()), command.build);
   for (const std::string& warning : plan.warnings) log_warning("{}", warning);
   if (command.dry_run) {
     if (command.json) return console.print_json(plan_json(plan, command));

@@ -60,6 +60,9 @@ Question make_question(const RunCommand& command, const LoadedModel& model) {
     return {*command.prompt_ids, {}};
   }
   if (!model.has_chat_template() && command.chat_requested) open_chat_template(model.bundle());
+  if (!command.raw && !model.has_chat_template()) {
+    log_debug("the model has no chat template: the prompt is used as it is");
+  }
   if (command.raw || !model.has_chat_template()) {
     return {model.tokenizer().encode(read_prompt(command)), {}};
   }

@@ -13,10 +13,13 @@ namespace trtmc {
 namespace {
 
 constexpr int kInterruptedStatus = 130;
+// So many within one action end the program all the same: what was to stop does not react.
+constexpr int kImpatient = 3;
 
 int g_pipe[2] = {-1, -1};  // The handler writes a byte, the watching thread reads it.
 std::mutex g_mutex;
 std::function<void()> g_action;  // Guarded by g_mutex; empty: end the program.
+int g_times = 0;                 // Guarded by g_mutex; since g_action was set.
 
 void on_signal(int) {
   const int saved = errno;
@@ -31,7 +34,7 @@ void watch() {
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return;
     const std::lock_guard lock(g_mutex);
-    if (!g_action) _exit(kInterruptedStatus);
+    if (!g_action || ++g_times >= kImpatient) _exit(kInterruptedStatus);
     g_action();
   }
 }
@@ -53,6 +56,7 @@ InterruptScope::InterruptScope(std::function<void()> action) {
   const std::lock_guard lock(g_mutex);
   TRTMC_CHECK(!g_action, "an interrupt action within another");
   g_action = std::move(action);
+  g_times = 0;
 }
 
 InterruptScope::~InterruptScope() {

@@ -13,8 +13,8 @@ class Interrupted : public std::exception {};
 // Takes Ctrl-C over for the program's whole life. Call once, at the start.
 void install_interrupts();
 
-// While it lives, Ctrl-C calls `action` on a thread of its own (not in the signal handler). One at
-// a time.
+// While it lives, Ctrl-C calls `action` on a thread of its own (not in the signal handler); the
+// third Ctrl-C ends the program. One at a time.
 class InterruptScope {
  public:
   explicit InterruptScope(std::function<void()> action);

@@ -19,13 +19,6 @@ using Arguments = std::span<const std::string>;
 constexpr int64_t kMaxInt = std::numeric_limits<int>::max();
 constexpr int kMaxLogprobs = 20;  // As OpenAI's top_logprobs.
 
-CommandParser::Setter path_into(std::filesystem::path& target) {
-  return [&target](const std::string& text) {
-    if (text.empty()) throw Error(ErrorCode::kInvalidArgument, "empty, expected a path");
-    target = text;
-  };
-}
-
 Command parse_version(Arguments arguments, const Settings& settings) {
   VersionCommand command;
   CommandParser parser("version", "Print version, build id, compiler, backends and ISA.");
@@ -60,7 +53,7 @@ Command parse_build(Arguments arguments, const Settings& settings) {
   BuildOptions& build = command.build;
   CommandParser parser("build", "Turn a Hugging Face checkpoint into one self-contained bundle.");
   parser.positional("source", "the checkpoint: a folder with config.json and safetensors", true,
-                    [&](const std::string& text) { command.source = text; });
+                    path_into(command.source));
   parser.option("-o,--output", "FILE", "the bundle to write", path_into(command.output));
   parser.flag("--force", "replace FILE if it exists", command.force);
   parser.flag("--dry-run", "print the plan and write nothing", command.dry_run);
@@ -316,6 +309,9 @@ Command parse_command_line(Arguments arguments, const Settings& settings) {
     throw Error(ErrorCode::kInvalidArgument, "no command was given", "see `trtmc --help`");
   }
   const std::string& name = arguments.front();
+  if (name == "help" && arguments.size() == 2) {
+    return parse_command_line(std::vector<std::string>{arguments[1], "--help"}, settings);
+  }
   if (name == "--help" || name == "-h" || name == "help") return HelpCommand{program_help()};
   if (name == "--version") return VersionCommand{};
   for (const CommandEntry& entry : kCommands) {

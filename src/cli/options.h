@@ -45,7 +45,7 @@ struct VersionCommand {
 };
 struct BuildCommand {
   LogOptions log;
-  std::string source;
+  std::filesystem::path source;  // Or a hub id, which is refused.
   std::filesystem::path output;
   BuildOptions build;
   int threads = 0;

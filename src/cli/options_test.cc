@@ -210,6 +210,7 @@ TEST(Options, EveryCommandHasHelp) {
                            "verify", "inspect", "version"}) {
     const std::string help = parse<HelpCommand>({name, "--help"}).text;
     EXPECT_NE(help.find(std::string("Usage: trtmc ") + name), help.npos) << help;
+    EXPECT_EQ(parse<HelpCommand>({"help", name}).text, help);
   }
   EXPECT_NE(parse<HelpCommand>({"--help"}).text.find("inspect"), std::string::npos);
 }

@@ -54,9 +54,16 @@ std::string parse_text(const std::string& text) {
 
 }  // namespace
 
+CommandParser::Setter path_into(std::filesystem::path& target) {
+  return [&target](const std::string& text) {
+    if (text.empty()) throw Error(ErrorCode::kInvalidArgument, "empty, expected a path");
+    target = text;
+  };
+}
+
 void declare_bundle(CommandParser& parser, std::filesystem::path& bundle) {
   parser.positional("bundle", "the model: a file that `trtmc build` wrote", true,
-                    [&bundle](const std::string& text) { bundle = text; });
+                    path_into(bundle));
 }
 
 void declare_log(CommandParser& parser, LogOptions& log) {
@@ -64,7 +71,7 @@ void declare_log(CommandParser& parser, LogOptions& log) {
   parser.shared_flag("--quiet", "errors only: no progress, no warnings", log.quiet);
   parser.shared_flag("--verbose", "say more of what is done and how long it took", log.verbose);
   parser.shared_option("--log-file", "FILE", "append messages to FILE, not to standard error",
-                       [&log](const std::string& text) { log.file = text; });
+                       path_into(log.file));
 }
 
 void declare_json(CommandParser& parser, bool& json) {
@@ -105,7 +112,7 @@ void declare_load(CommandParser& parser, LoadOptions& load) {
 
 void declare_file(CommandParser& parser, std::filesystem::path& file, std::string_view what) {
   parser.option("--file", "FILE", fmt::format("read {} from FILE (default: standard input)", what),
-                [&file](const std::string& text) { file = text; });
+                path_into(file));
 }
 
 void declare_date(CommandParser& parser, std::optional<std::tm>& date) {

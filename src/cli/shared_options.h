@@ -6,6 +6,9 @@
 
 namespace trtmc {
 
+// A setter for a path, which must not be empty.
+CommandParser::Setter path_into(std::filesystem::path& target);
+
 void declare_bundle(CommandParser& parser, std::filesystem::path& bundle);
 void declare_log(CommandParser& parser, LogOptions& log);
 void declare_json(CommandParser& parser, bool& json);
