@@ -72,6 +72,7 @@ void LoopItems::clear() {
   source_ = Value();
   ahead_.clear();
   ahead_taken_ = 0;
+  frame_.reset();  // Which holds the loop that holds these items, if a failure left it there.
 }
 
 Loop::Loop(Interpreter& interpreter, const Statement& node, Value source,
