@@ -158,7 +158,9 @@ Interpreter::Flow Interpreter::run_for(const Statement& node) {
   return Flow::kNext;
 }
 
-Value Interpreter::run_recursive_loop(const Statement& node, const std::shared_ptr<Frame>& outer,
+// `outer` is a value, since the caller may pass frame_ itself, which changes here.
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
+Value Interpreter::run_recursive_loop(const Statement& node, std::shared_ptr<Frame> outer,
                                       const Value& items, int64_t depth) {
   const Level level(depth_);
   std::string text;

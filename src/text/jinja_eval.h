@@ -47,8 +47,8 @@ class Interpreter {
   struct Macro;
   Value call_macro(const Macro& macro, const Arguments& arguments);
   // One pass over `items` by a recursive loop, as text.
-  Value run_recursive_loop(const Statement& node, const std::shared_ptr<Frame>& outer,
-                           const Value& items, int64_t depth);
+  Value run_recursive_loop(const Statement& node, std::shared_ptr<Frame> outer, const Value& items,
+                           int64_t depth);
 
  private:
   friend class LoopItems;
