@@ -2,6 +2,7 @@
 import datetime
 import functools
 import json
+import re
 
 import jinja2
 import jinja2.ext
@@ -52,4 +53,8 @@ def variables(request_input):
 
 
 def render(template, request_input, date, optimized=True):
+    """What jinja2 prints. Not optimized: as it is when nothing is worked out while compiling."""
+    if not optimized:
+        # A print folds constants even without the optimizer; an assignment does not.
+        template = re.sub(r"\A\{\{(.*)\}\}\Z", r"{% set unfolded = \1 %}{{ unfolded }}", template, flags=re.DOTALL)
     return environment(date, optimized).from_string(template).render(**variables(request_input))
