@@ -273,11 +273,6 @@ class Terminal:
         before, self.seen = self.seen.split(text, 1)
         return before
 
-    def prompt(self):
-        """The prompt, and the moment after it in which the line editor takes the terminal."""
-        self.expect("> ")
-        time.sleep(0.5)
-
     def wait(self):
         status = self.process.wait(TIMEOUT_S)
         os.close(self.master)
@@ -294,13 +289,13 @@ class Chat(unittest.TestCase):
 
     def test_a_conversation_at_a_terminal(self):
         terminal = self.chat("--temperature", "0", "--no-think")
-        terminal.prompt()
+        terminal.expect("> ")
         terminal.type("What is the capital of France?\r")
         terminal.expect("The capital of France is Paris.")
-        terminal.prompt()
+        terminal.expect("> ")
         terminal.type("/rest\r")
         terminal.expect("did you mean /reset?")
-        terminal.prompt()
+        terminal.expect("> ")
         terminal.type("\x04")
         self.assertEqual(terminal.wait(), 0)
         history = pathlib.Path(self.folder.name, ".local/state/trtmc/chat_history").read_text("utf-8")
@@ -309,28 +304,28 @@ class Chat(unittest.TestCase):
     def test_ctrl_c_stops_the_answer_and_not_the_program(self):
         terminal = self.chat("--seed", "1", "--temperature", "1", "--logit-bias", "10233:-100",
                              "--logit-bias", "10222:-100", "--no-think")
-        terminal.prompt()
+        terminal.expect("> ")
         terminal.type("Tell me a story about a dog.\r")
         terminal.expect("\r\n")
         time.sleep(1)
         terminal.type("\x03")
         terminal.expect("(stopped)")
-        terminal.prompt()
+        terminal.expect("> ")
         terminal.type("/exit\r")
         self.assertEqual(terminal.wait(), 0)
 
     def test_two_ctrl_c_at_the_prompt_end_it_with_130(self):
         terminal = self.chat()
-        terminal.prompt()
+        terminal.expect("> ")
         terminal.type("half a line\x03")
         terminal.expect("once more")
-        terminal.prompt()
+        terminal.expect("> ")
         terminal.type("\x03")
         self.assertEqual(terminal.wait(), 130)
 
     def test_letters_beyond_ascii_are_edited_whole(self):
         terminal = self.chat()
-        terminal.prompt()
+        terminal.expect("> ")
         terminal.type("/é\x7f\x7f/reset\r")
         terminal.expect("the conversation is forgotten")
         terminal.type("\x04")
