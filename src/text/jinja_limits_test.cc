@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 #include <string>
 
 #include "base/error.h"
@@ -56,12 +56,13 @@ struct Hostile {
 class HostileTemplate : public testing::TestWithParam<Hostile> {};
 
 TEST_P(HostileTemplate, IsRefusedWithItsPlace) {
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start =
+      std::clock();  // Of the processor, so that a busy machine does not count.
   const Error error = refusal(GetParam().source, GetParam().max_units);
   EXPECT_THAT(error.what(), HasSubstr(GetParam().reason));
   EXPECT_THAT(error.what(), StartsWith("line "));
-  // A bound against hanging, wide enough for a debug build under a sanitizer on a busy machine.
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
+  // A bound against hanging, wide enough for a debug build under a sanitizer.
+  EXPECT_LT((std::clock() - start) / CLOCKS_PER_SEC, 20);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -70,29 +71,20 @@ INSTANTIATE_TEST_SUITE_P(
         Hostile{"repetition", "{{ 'a' * 1000000000 }}", "too long"},
         Hostile{"repetition_of_repetition", "{{ ('a' * 60000000) * 60000000 }}", "too long"},
         Hostile{"list_repetition", "{{ [1] * 1000000000 }}", "too long"},
-        Hostile{"doubling",
-                "{% set ns = namespace(s='ab') %}{% for i in range(99) %}{% set ns.s = ns.s + ns.s "
-                "%}{% endfor %}",
+        Hostile{"doubling", "{% set s = 'a' * 60000000 %}{{ (s + s)|length }}", "too long"},
+        Hostile{"doubling_by_tilde", "{% set s = 'a' * 60000000 %}{{ (s ~ s)|length }}",
                 "too long"},
-        Hostile{"doubling_by_tilde",
-                "{% set ns = namespace(s='ab') %}{% for i in range(99) %}{% set ns.s = ns.s ~ ns.s "
-                "%}{% endfor %}",
-                "too long"},
-        Hostile{"doubling_by_replace",
-                "{% set ns = namespace(s='a') %}{% for i in range(99) %}{% set ns.s = "
-                "ns.s.replace('a', 'aaaaaaaa') %}{% endfor %}",
+        Hostile{"doubling_by_replace", "{% set s = 'a' * 10000 %}{{ s.replace('a', s)|length }}",
                 "too long"},
         Hostile{"doubling_by_join",
-                "{% set ns = namespace(s='ab') %}{% for i in range(99) %}{% set ns.s = "
-                "ns.s.join([ns.s, ns.s]) %}{% endfor %}",
-                "too long"},
+                "{% set s = 'a' * 30000000 %}{{ s.join(['', '', '', ''])|length }}", "too long"},
         Hostile{"output", "{% set s = 'a' * 60000000 %}{{ s }}{{ s }}", "prints too much"},
         Hostile{"range", "{{ range(1000000000) }}", "at most 100000"},
         Hostile{"range_beyond", "{{ range(-9223372036854775807, 9223372036854775807) }}",
                 "too big"},
         Hostile{"steps",
                 "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}",
-                "too many steps"},
+                "too many steps", kFewUnits},
         Hostile{"endless_macro", "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "too deeply"},
         Hostile{"endless_caller",
                 "{% macro m() %}{% call m() %}{% endcall %}{{ caller() }}{% endmacro %}{{ m() }}",
@@ -141,7 +133,7 @@ INSTANTIATE_TEST_SUITE_P(
         Hostile{"padding", "{{ 'a'.center(1000000000000) }}", "too long"},
         Hostile{"format_width", "{{ '%1000000000d' % 1 }}", "too large"},
         Hostile{"format_precision", "{{ '{:.100000f}'.format(1.5) }}", "too large"},
-        Hostile{"indent", "{{ ('a\\n' * 1000000)|indent(1000) }}", "too long"},
+        Hostile{"indent", "{{ ('a\\n' * 20000)|indent(10000)|length }}", "too long"},
         Hostile{"batch_fill", "{{ [1]|batch(100000000000, 0) }}", "too long"},
         Hostile{"slow_find",
                 "{% set a = 'a' * 3000000 %}{% for i in range(100000) %}{{ (a ~ 'b') in a }}{% "
@@ -183,7 +175,7 @@ TEST(JinjaLimits, CirclesThroughMacrosAndNamespacesAreFreed) {  // Told by the l
 }
 
 TEST(JinjaLimits, AMegabyteOfContentIsNoHostileCase) {
-  const std::string content(10 << 20, 'x');
+  const std::string content(1 << 20, 'x');
   EXPECT_EQ(render("{% set c = s.strip() %}{{ c.split('</think>')[-1].lstrip('\\n') + '\\n' }}",
                    {{"s", content}}),
             content + "\n");
