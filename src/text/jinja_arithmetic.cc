@@ -46,11 +46,16 @@ int64_t modulo(int64_t left, int64_t right) {
   return rest != 0 && (rest < 0) != (right < 0) ? rest + right : rest;
 }
 
+// Whether a double holds the integer exactly.
+bool is_exact(int64_t value) {
+  const auto real = static_cast<double>(value);
+  return std::abs(real) < 9.2e18 && static_cast<int64_t>(real) == value;
+}
+
 double true_divide(int64_t left, int64_t right) {
   refuse_zero(right == 0);
-  // Up to here integers are exact as doubles, and so the quotient is rounded once as Python's.
-  constexpr int64_t kExact = int64_t{1} << 53;
-  if (left > kExact || left < -kExact || right > kExact || right < -kExact) fail_range();
+  // Of exact operands the quotient is rounded once, as Python's.
+  if (!is_exact(left) || !is_exact(right)) fail_range();
   return static_cast<double>(left) / static_cast<double>(right);
 }
 

@@ -156,6 +156,11 @@ TEST(JinjaLimits, TheSmallestIntegerHasARestByMinusOne) {
   EXPECT_EQ(render("{{ (-9223372036854775807 - 1) % -1 }}"), "0");
 }
 
+TEST(JinjaLimits, LargeIntegersDivideWhereADoubleHoldsThem) {
+  EXPECT_EQ(render("{{ 1000000000000000000 / 100 }}"), "1e+16");  // From CPython.
+  EXPECT_THAT(refusal("{{ 9007199254740993 / 2 }}").what(), HasSubstr("64 bits"));
+}
+
 TEST(JinjaLimits, LongChainsOfKeptLoopsAndNamespacesAreLetGoWithoutRecursion) {
   EXPECT_EQ(render("{% set ns = namespace(l=0) %}{% for i in range(20000) %}{% for x in [ns.l] %}"
                    "{% set ns.l = loop %}{% endfor %}{% endfor %}{{ ns.l.index }}"),
