@@ -115,6 +115,21 @@ constexpr Method kListMethods[] = {
     {"reverse", nullptr, false}, {"sort", nullptr, false},
 };
 
+Value range_count(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
+  const BoundArguments bound(arguments, "count", {"/value"}, 1);
+  return int64_t{contains(interpreter.meter(), self, bound.at(0)) ? 1 : 0};
+}
+
+Value range_index(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
+  const BoundArguments bound(arguments, "index", {"/value"}, 1);
+  if (!contains(interpreter.meter(), self, bound.at(0))) fail("the value is not in the range");
+  const auto integer = bound.at(0).as_integer();
+  const int64_t value = integer ? *integer : static_cast<int64_t>(*bound.at(0).real());
+  return (value - self.range()->start) / self.range()->step;
+}
+
+constexpr Method kRangeMethods[] = {{"count", range_count}, {"index", range_index}};
+
 constexpr Method kTupleMethods[] = {{"count", sequence_count}, {"index", sequence_index}};
 
 std::span<const Method> methods_of(const Value& self) {
@@ -122,6 +137,7 @@ std::span<const Method> methods_of(const Value& self) {
   if (self.dict()) return kDictMethods;
   if (self.list()) return kListMethods;
   if (self.tuple()) return kTupleMethods;
+  if (self.range()) return kRangeMethods;
   return {};
 }
 

@@ -56,6 +56,8 @@ void refuse_iterator(const Value& value, std::string_view filter) {
 Value filter_last(Interpreter& interpreter, const Value& value, const Arguments& arguments) {
   const BoundArguments bound(arguments, "last", {});
   refuse_iterator(value, "last");
+  // Reversing a string goes by its subscripts, which keep a Markup one.
+  if (truthy(value) && value.string()) return item(interpreter, value, int64_t{-1});
   if (const Sequence* items = value.sequence(); items && !items->items.empty()) {
     return items->items.back();
   }
