@@ -4,16 +4,20 @@
 
 #include "base/error.h"
 #include "text/jinja_eval.h"
+#include "text/jinja_folding.h"
 #include "text/jinja_parser.h"
 
 namespace trtmc {
 
 struct ChatTemplate::Impl {
+  explicit Impl(std::string_view source) : tree(jinja::parse(source)) {
+    jinja::fold_constants(tree);
+  }
+
   jinja::Template tree;
 };
 
-ChatTemplate::ChatTemplate(std::string_view source)
-    : impl_(std::make_unique<const Impl>(Impl{jinja::parse(source)})) {}
+ChatTemplate::ChatTemplate(std::string_view source) : impl_(std::make_unique<const Impl>(source)) {}
 ChatTemplate::~ChatTemplate() = default;
 ChatTemplate::ChatTemplate(ChatTemplate&&) noexcept = default;
 ChatTemplate& ChatTemplate::operator=(ChatTemplate&&) noexcept = default;

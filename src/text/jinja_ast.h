@@ -26,26 +26,27 @@ struct Place {
 };
 
 enum class ExpressionKind {
-  kConstant,     // value
-  kName,         // name, place
-  kNamespace,    // name.attribute as a target of `set`: name, attribute, place
-  kList,         // operands
-  kTuple,        // operands
-  kDict,         // operands: key, value, key, value, …
-  kConcat,       // operands, joined by ~
-  kUnary,        // name: "-" or "+"; one operand
-  kBinary,       // name: the operator; two operands
-  kAnd,          // two operands
-  kOr,           // two operands
-  kNot,          // one operand
-  kCompare,      // operands[0] names[0] operands[1] names[1] …
-  kConditional,  // operands: condition, value if true, value if false (may be null)
-  kAttribute,    // operands[0].name
-  kItem,         // operands[0][operands[1]]
-  kSlice,        // operands[0][operands[1]:operands[2]:operands[3]], the last three may be null
-  kCall,         // operands[0](call)
-  kFilter,       // operands[0] | name(call); operands[0] is null in a filter block
-  kTest,         // operands[0] is name(call)
+  kConstant,         // value
+  kInvalidConstant,  // value: fails when it is used, but a larger constant may hide it
+  kName,             // name, place
+  kNamespace,        // name.attribute as a target of `set`: name, attribute, place
+  kList,             // operands
+  kTuple,            // operands
+  kDict,             // operands: key, value, key, value, …
+  kConcat,           // operands, joined by ~
+  kUnary,            // name: "-" or "+"; one operand
+  kBinary,           // name: the operator; two operands
+  kAnd,              // two operands
+  kOr,               // two operands
+  kNot,              // one operand
+  kCompare,          // operands[0] names[0] operands[1] names[1] …
+  kConditional,      // operands: condition, value if true, value if false (may be null)
+  kAttribute,        // operands[0].name
+  kItem,             // operands[0][operands[1]]
+  kSlice,            // operands[0][operands[1]:operands[2]:operands[3]], the last three may be null
+  kCall,             // operands[0](call)
+  kFilter,           // operands[0] | name(call); operands[0] is null in a filter block
+  kTest,             // operands[0] is name(call)
 };
 
 struct CallArguments {

@@ -3,6 +3,7 @@
 
 #include <ctime>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,6 +36,8 @@ class Interpreter {
 
   // The text that the template prints. Throws Error with line and column. Once only.
   std::string render();
+  // For jinja_folding.h: what the expression is worth before there are variables, if that is known.
+  std::optional<Value> constant(const Expression& node);
 
   // For filters, methods and functions:
   Meter& meter() { return meter_; }
@@ -103,6 +106,7 @@ class Interpreter {
   Meter meter_;
   Position position_;  // Of the node that runs: where a Failure happened.
   int depth_ = 0;
+  bool folding_ = false;  // Nothing has a value but constants.
   std::shared_ptr<Frame> frame_;
   std::string root_output_;
   std::string* output_ = &root_output_;

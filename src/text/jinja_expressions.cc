@@ -1,6 +1,8 @@
 // The expressions of a template.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "text/jinja_eval.h"
 #include "text/jinja_filters.h"
 #include "text/jinja_level.h"
@@ -18,6 +20,9 @@ Value Interpreter::evaluate(const Expression& node) {
   const auto operand = [&](size_t i) { return evaluate(*node.operands[i]); };
   switch (node.kind) {
     case ExpressionKind::kConstant:
+      return node.value;
+    case ExpressionKind::kInvalidConstant:
+      if (!folding_) fail("a constant is infinite or no number, which jinja2 has no code for");
       return node.value;
     case ExpressionKind::kName:
     case ExpressionKind::kNamespace:
@@ -76,6 +81,7 @@ Value Interpreter::evaluate(const Expression& node) {
 }
 
 Value Interpreter::evaluate_name(const Expression& node) {
+  if (folding_) fail("a variable is no constant");
   const Value& value = variable(node.place);
   return value.is_set() ? value : Value::undefined({node.name, {}, {}});
 }
@@ -133,8 +139,26 @@ Value Interpreter::evaluate_compare(const Expression& node) {
 Value Interpreter::evaluate_conditional(const Expression& node) {
   if (truthy(evaluate(*node.operands[0]))) return evaluate(*node.operands[1]);
   if (node.operands[2]) return evaluate(*node.operands[2]);
+  if (folding_) fail("undefined is no constant");
   return Value::undefined({{}, {}, "the inline if-expression was false and has no else"});
 }
+
+namespace {
+
+// Whether Python can slice the value, or fails for another reason than a type.
+bool fits_slice(const Value& value, const Value (&bounds)[3]) {
+  if (value.is_undefined()) return true;
+  const Sequence* items = value.sequence();
+  const bool sliceable =
+      value.string() || value.range() || (items && items->kind <= Sequence::Kind::kTuple);
+  if (!sliceable) return false;
+  if (bounds[2].as_integer() == 0) return true;
+  return std::all_of(std::begin(bounds), std::end(bounds), [](const Value& bound) {
+    return !bound.is_set() || bound.is_none() || bound.as_integer() || bound.big_integer();
+  });
+}
+
+}  // namespace
 
 Value Interpreter::evaluate_slice(const Expression& node) {
   const Value value = evaluate(*node.operands[0]);
@@ -143,6 +167,9 @@ Value Interpreter::evaluate_slice(const Expression& node) {
     if (node.operands[i + 1]) bounds[i] = evaluate(*node.operands[i + 1]);
   }
   position_ = node.position;
+  // A constant is sliced by a look-up that takes a wrong type for a missing item.
+  if (folding_ && !fits_slice(value, bounds))
+    return Value::undefined({"slice", value.type_name(), {}});
   return slice(meter_, value, bounds[0], bounds[1], bounds[2]);
 }
 
@@ -170,6 +197,7 @@ Arguments Interpreter::evaluate_arguments(const CallArguments& call) {
 }
 
 Value Interpreter::evaluate_call(const Expression& node, const Value* caller) {
+  if (folding_) fail("what a call returns is no constant");
   const Expression& callee = *node.operands[0];
   // Most calls are of methods, which need no value of their own then.
   const bool of_attribute = callee.kind == ExpressionKind::kAttribute;
@@ -187,9 +215,11 @@ Value Interpreter::evaluate_call(const Expression& node, const Value* caller) {
 }
 
 Value Interpreter::evaluate_filter(const Expression& node, const Value* input) {
+  if (folding_ && node.filter->contextual) fail("what this filter returns is no constant");
   const Expression* inner = node.operands[0].get();
   Value value;
   if (!inner) {
+    if (folding_) fail("the input of a block's filter is no constant");
     value = *input;
   } else if (input && inner->kind == ExpressionKind::kFilter) {
     value = evaluate_filter(*inner, input);

@@ -11,6 +11,8 @@ namespace trtmc::jinja {
 struct Filter {
   std::string_view name;
   Value (*apply)(Interpreter& interpreter, const Value& value, const Arguments& arguments);
+  bool contextual =
+      false;  // jinja2 passes it the context, which there is none of while it compiles.
 };
 
 // Null if there is none of that name.
