@@ -2,7 +2,6 @@
 import datetime
 import functools
 import json
-import re
 
 import jinja2
 import jinja2.ext
@@ -37,10 +36,10 @@ def noon(date):
 
 
 @functools.lru_cache(maxsize=None)
-def environment(date, optimized=True):
+def environment(date):
     """What a template runs in on `date`, an ISO date."""
     env = jinja2.sandbox.ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[Generation, jinja2.ext.loopcontrols], optimized=optimized)
+        trim_blocks=True, lstrip_blocks=True, extensions=[Generation, jinja2.ext.loopcontrols])
     env.filters["tojson"] = tojson
     env.globals["raise_exception"] = raise_exception
     env.globals["strftime_now"] = lambda format: noon(date).strftime(format)
@@ -52,9 +51,6 @@ def variables(request_input):
     return {"tools": None, "documents": None, "add_generation_prompt": False, **request_input}
 
 
-def render(template, request_input, date, optimized=True):
-    """What jinja2 prints. Not optimized: as it is when nothing is worked out while compiling."""
-    if not optimized:
-        # A print folds constants even without the optimizer; an assignment does not.
-        template = re.sub(r"\A\{\{(.*)\}\}\Z", r"{% set unfolded = \1 %}{{ unfolded }}", template, flags=re.DOTALL)
-    return environment(date, optimized).from_string(template).render(**variables(request_input))
+def render(template, request_input, date):
+    """What jinja2 prints."""
+    return environment(date).from_string(template).render(**variables(request_input))

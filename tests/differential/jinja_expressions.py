@@ -1,0 +1,192 @@
+"""Random expressions over random values, from one seed: every operator, filter, test, method and format with random arguments."""
+import random
+
+WORDS = ["", "a", "b", "l", "A", "Hello World", "it's", 'say "hi"', " x ", "a,b,,c", "\n", "l1\nl2\r\nl3", "\t", "ß", "ǅ", "Σας", "日本", "🙂", "e\u0301", "<b>&", "12", "-7", " 1_0 ",
+         "0x1F", "1e3", "2.50", "nan", "%s", "{}", "aaa", "İx", "\u00a0y", "\x00", "\x85", "role", "x y z", "foo bar baz qux", "a-b (c) [d]", "None", "true", "\\", "9" * 15]
+KEYS = ["a", "b", "role", "content", "n", "items", "x y", "", "ключ"]
+NUMBERS = [0, 1, 2, 3, -1, -2, 7, 10, 100, -100, 255, 65, 1000000, 2**31, 0.0, -0.0, 0.5, 1.5, 2.5, -2.5, 0.1, 1e3, 1e16, 1e-7, 123456.789, 3.0, 1e22, 2.675]
+NAMES = ["s", "t", "i", "f", "b", "z", "l", "m", "d", "rows", "any1", "any2", "undef"]
+FILTERS = ["upper", "lower", "title", "capitalize", "trim", "length", "count", "first", "last", "list", "string", "int", "float", "abs", "round", "sort", "reverse", "unique", "items",
+           "dictsort", "tojson", "safe", "e", "escape", "sum", "min", "max", "wordcount", "default", "d", "join", "urlencode", "select", "reject", "map", "groupby", "batch", "slice", "attr",
+           "format", "indent", "replace", "truncate", "center", "selectattr", "rejectattr"]
+ITERATORS = {"reverse", "unique", "items", "select", "reject", "map", "batch", "slice", "selectattr", "rejectattr"}
+TESTS = ["defined", "undefined", "none", "string", "number", "integer", "float", "boolean", "true", "false", "mapping", "sequence", "iterable", "callable", "odd", "even", "upper", "lower",
+         "escaped", "filter", "test"]
+ARGUMENT_TESTS = ["divisibleby", "eq", "ne", "lt", "le", "gt", "ge", "in", "equalto", "==", "!=", "<", "<=", ">", ">=", "greaterthan", "lessthan"]
+# Methods and how many arguments they take.
+METHODS = {"upper": 0, "lower": 0, "title": 0, "capitalize": 0, "swapcase": 0, "strip": 1, "lstrip": 1, "rstrip": 1, "split": 2, "rsplit": 2, "splitlines": 1, "replace": 3, "startswith": 3,
+           "endswith": 3, "find": 3, "rfind": 3, "index": 3, "rindex": 3, "count": 3, "join": 1, "isdigit": 0, "isalpha": 0, "isspace": 0, "isupper": 0, "islower": 0, "isalnum": 0,
+           "istitle": 0, "isnumeric": 0, "isdecimal": 0, "isascii": 0, "isprintable": 0, "zfill": 1, "removeprefix": 1, "removesuffix": 1, "center": 2, "ljust": 2, "rjust": 2,
+           "partition": 1, "rpartition": 1, "format": 3, "get": 2, "items": 0, "keys": 0, "values": 0, "copy": 0, "append": 1, "update": 1, "pop": 1, "nope": 0}
+OPERATORS = ["+", "+", "-", "*", "/", "//", "%", "~", "~", "==", "!=", "<", "<=", ">", ">=", "in", "not in", "and", "or"]
+
+
+class Expressions:
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+
+    def pick(self, items):
+        return self.random.choice(items)
+
+    def chance(self, probability):
+        return self.random.random() < probability
+
+    # The values of the variables.
+
+    def value(self, depth):
+        kind = self.random.randrange(10 if depth else 6)
+        if kind < 3:
+            return self.pick(WORDS)
+        if kind < 5:
+            return self.pick(NUMBERS)
+        if kind == 5:
+            return self.pick([True, False, None])
+        if kind < 8:
+            return [self.value(depth - 1) for _ in range(self.random.randrange(5))]
+        return {self.pick(KEYS): self.value(depth - 1) for _ in range(self.random.randrange(4))}
+
+    def row(self):
+        row = {"role": self.pick(["user", "assistant", "tool", "User"]), "content": self.pick(WORDS), "n": self.pick([0, 1, 2, 3, 2.5]), "x": {"y": [self.pick(WORDS)]}}
+        if self.chance(0.1):
+            del row[self.pick(list(row))]
+        return row
+
+    def variables(self):
+        return {"s": self.pick(WORDS), "t": self.pick(WORDS) + self.pick(WORDS), "i": self.pick([0, 1, 2, 3, -1, -2, 7, 12]), "f": self.pick([0.5, 1.5, -2.5, 0.1, 3.0, 1e16]),
+                "b": self.chance(0.5), "z": None, "l": [self.pick(WORDS) for _ in range(self.random.randrange(5))], "m": [self.value(1) for _ in range(self.random.randrange(5))],
+                "d": {self.pick(KEYS): self.value(1) for _ in range(self.random.randrange(5))}, "rows": [self.row() for _ in range(self.random.randrange(4))],
+                "any1": self.value(2), "any2": self.value(3)}
+
+    # Literals.
+
+    def string(self):
+        text = self.pick(WORDS)
+        quote = self.pick("'\"")
+        for plain, escaped in (("\\", "\\\\"), (quote, "\\" + quote), ("\n", "\\n"), ("\x00", "\\x00")):
+            text = text.replace(plain, escaped)
+        if self.chance(0.1):
+            text += self.pick(["\\x41", "\\u00e9", "\\101", "\\t", "\\q", "\\U0001F642"])
+        return quote + text + quote
+
+    def number(self):
+        number = self.pick([str(abs(n)) for n in NUMBERS] + ["1_000", "0x1f", "0b11", "0o17", "1e2", "2.0"])
+        return self.pick(["", "", "", "-"]) + number
+
+    def small(self):
+        return self.pick(["0", "1", "2", "3", "-1", "5", "i", "none", "true"])
+
+    def literal(self):
+        kind = self.random.randrange(8)
+        if kind < 3:
+            return self.string()
+        if kind < 6:
+            return self.number()
+        return self.pick(["true", "false", "none", "[]", "{}", "()", "(1,)", "[1, 2, 3]", "['b', 'A', 'a']", "{'a': 1, 'b': [1]}", "[[1, 2], [0]]", "range(4)", "range(5, 0, -2)",
+                          "dict(a=1, b='x')", "namespace(a=1).a", "[{'n': 2}, {'n': 1}]", "'<b>'|safe", "'<'|e"])
+
+    def atom(self):
+        return self.pick(NAMES) if self.chance(0.6) else self.literal()
+
+    # Expressions.
+
+    def grouped(self, depth):
+        text = self.expression(depth)
+        return text if text.isidentifier() else f"({text})"
+
+    def argument(self):
+        return self.pick([self.string(), self.small(), self.number(), self.atom()])
+
+    def arguments(self, most):
+        return ", ".join(self.argument() for _ in range(self.random.randint(0, most)))
+
+    def path(self):
+        return self.pick(["'role'", "'content'", "'n'", "'x.y'", "'x.y.0'", "'nope'", "'a'", "0", "1", "'0'", "'n,role'"])
+
+    def inner_test(self):
+        return self.pick(["'defined'", "'string'", "'odd'", "'none'", "'upper'", "'mapping'", f"{self.pick(['eq', 'ne', 'lt', 'ge', 'in', '==', '>'])!r}, {self.atom()}"])
+
+    def filter_arguments(self, name):
+        pick, argument = self.pick, self.argument
+        forms = {
+            "default": [f"({argument()})", f"({argument()}, true)", f"({argument()}, boolean={pick(['true', 'false', 'i'])})"], "round": [f"({pick(['0', '1', '2', '-1', 'i'])})", f"({pick(['0', '1', '2', '-1'])}, {pick(['ceil', 'floor', 'common'])!r})"],
+            "sort": ["(true)", "(reverse=true)", "(case_sensitive=true)", f"(attribute={self.path()})"], "join": [f"({argument()})", f"({self.string()}, attribute={self.path()})", f"({self.string()})"],
+            "unique": ["(true)", f"(attribute={self.path()})"], "dictsort": ["(true)", "(by='value')", "(false, 'key', true)", "(reverse=true)"],
+            "tojson": ["(indent=2)", "(ensure_ascii=true)", "(sort_keys=true)", "(separators=(',', ':'))", "(indent=0)", f"(indent={self.small()})"], "sum": [f"(start={self.number()})", f"({self.path()})"],
+            "min": ["(true)", f"(attribute={self.path()})"], "max": ["(true)", f"(attribute={self.path()})"], "int": [f"({argument()})", "(0, 16)", "(0, 2)", "(7, base=0)"], "float": [f"({argument()})"],
+            "trim": [f"({self.string()})"], "groupby": [f"({self.path()})", f"({self.path()}, default={argument()})", f"({self.path()}, case_sensitive=true)"], "batch": ["(2)", "(3, 'f')", f"({self.small()})"],
+            "slice": ["(2)", "(3, 'f')", f"({self.small()})"], "attr": [f"({pick(['upper', 'real', 'a', 'items', 'nope', '__class__'])!r})"],
+            "format": [f"({self.arguments(3)})", f"(a={argument()})"], "indent": ["(2)", "(4, true)", "('> ', blank=true)", "(width=1, first=true)"], "replace": [f"({argument()}, {argument()})", f"({self.string()}, {self.string()}, {self.small()})"],
+            "truncate": ["(5)", "(7, true, '..', 0)", "(9, leeway=0)", f"({self.small()})"], "center": ["(9)", "(20)"],
+            "select": [f"({self.inner_test()})"], "reject": [f"({self.inner_test()})"], "selectattr": [f"({self.path()})", f"({self.path()}, {self.inner_test()})"],
+            "rejectattr": [f"({self.path()})", f"({self.path()}, {self.inner_test()})"],
+            "map": [f"({pick(['upper', 'int', 'length', 'string', 'trim', 'abs', 'first', 'tojson', 'nope'])!r})", f"(attribute={self.path()})", f"(attribute={self.path()}, default={argument()})", f"('replace', {self.string()}, {self.string()})", "('default', 'x', true)"],
+        }
+        needed = {"replace", "batch", "slice", "attr", "groupby", "map", "selectattr", "rejectattr"}
+        if name not in forms or (name not in needed and self.chance(0.5)):
+            return ""
+        return self.pick(forms[name])
+
+    def filtered(self, depth):
+        text = self.grouped(depth)
+        for _ in range(self.pick([1, 1, 2, 3])):
+            name = self.pick(FILTERS)
+            text += f"|{name}{self.filter_arguments(name)}"
+            if name in ITERATORS and self.chance(0.85):
+                text += self.pick(["|list", "|list", "|join(',')", "|first", "|length", "|sort|list", "|last"])
+        return text
+
+    def method(self, depth):
+        name = self.pick(list(METHODS))
+        receiver = self.pick(["s", "t", "l", "d", "any1", self.string(), self.grouped(depth)])
+        # Python gives no byte offsets, so what it prints of views and methods is no address here.
+        return f"{receiver}.{name}({self.arguments(METHODS[name])})"
+
+    def percent_format(self):
+        spec = lambda: "%" + self.pick(["", "", "-", "0", "+", " ", "#"]) + self.pick(["", "", "3", "8"]) + self.pick(["", "", ".1", ".3", ".0"]) + self.pick("sdifgexXorcaG%E")
+        return f"'{spec()}|{spec()}' % ({self.atom()}, {self.atom()})"
+
+    def brace_format(self):
+        spec = lambda: self.pick(["", ":"]) + "".join([self.pick(["", "<", ">", "^", "*^", "="]), self.pick(["", "+", " "]), self.pick(["", "#"]), self.pick(["", "0"]), self.pick(["", "7"]), self.pick(["", ","]),
+                                                        self.pick(["", ".2"]), self.pick(["", "s", "d", "f", "g", "e", "x", "b", "%"])])
+        field = lambda: "{" + self.pick(["", "", "!r", "!s"]) + (spec() if self.chance(0.6) else "") + "}"
+        return f"'{field()}|{field()}'.format({self.atom()}, {self.atom()})"
+
+    def slice(self):
+        bound = lambda: self.pick(["", "", "1", "2", "-1", "-2", "0", "5", "-100", "none", "i", "'a'", "f"])
+        return f"[{bound()}:{bound()}" + self.pick(["", ":", ":2", ":-1", ":-2", ":i", ":0"]) + "]"
+
+    def expression(self, depth):
+        if depth == 0:
+            return self.atom()
+        inner = lambda: self.expression(depth - 1)
+        group = lambda: self.grouped(depth - 1)
+        kind = self.random.randrange(20)
+        if kind < 3:
+            return f"{inner()} {self.pick(OPERATORS)} {inner()}"
+        if kind == 3:
+            return f"{group()} {self.pick(OPERATORS)} {group()}"
+        if kind < 9:
+            return self.filtered(depth - 1)
+        if kind == 9:
+            return f"{group()} is {self.pick(['', 'not '])}{self.pick(TESTS)}"
+        if kind == 10:
+            return f"{group()} is {self.pick(['', 'not '])}{self.pick(ARGUMENT_TESTS)}({self.argument()})"
+        if kind < 13:
+            return self.method(depth - 1)
+        if kind == 13:
+            return group() + (self.slice() if self.chance(0.5) else self.pick(["[0]", "[-1]", "['a']", "[undef]", "['items']", "[1.0]", "[true]", ".0", "[i]", "[99]", ".a", ".role", ".upper", "[f]", "[s]"]))
+        if kind == 14:
+            return f"{inner()} if {inner()}" + self.pick(["", f" else {inner()}"])
+        if kind == 15:
+            return self.pick([f"not {group()}", f"-{group()}", f"+{group()}", f"{self.number()} ** {self.pick(['2', '3', '0', 'i', '0.5'])}", f"i ** {self.pick(['2', '3', '-1', '0.5'])}", f"{self.number()} < {inner()} <= {self.number()}"])
+        if kind == 16:
+            return self.percent_format()
+        if kind == 17:
+            return self.brace_format()
+        return self.pick([f"[{inner()}, {inner()}]", f"({inner()}, {inner()})", f"{{'k': {inner()}, {self.string()}: {inner()}}}", f"({inner()})"])
+
+    def case(self):
+        """A template of one expression, printed, assigned or asked about."""
+        text = self.expression(self.random.randint(1, 3))
+        template = self.pick(["{{ " + text + " }}", "{{ " + text + " }}", "{% set r = " + text + " %}{{ r }}", "{% if " + text + " %}yes{% else %}no{% endif %}", "{% for r in " + text + " %}{{ r }};{% endfor %}"])
+        return {"template": template, "date": "2026-09-04", "input": {"messages": [], **self.variables()}}
