@@ -153,7 +153,7 @@ class Folder {
     base.value = base.value.real() ? Value(-*base.value.real()) : Value(-*base.value.integer());
     power = Expression();
     power.kind = Kind::kUnary;
-    power.name = "-";
+    power.name = std::string(1, '-');  // g++ 12 warns of what assigning a literal would do.
     power.position = inner->position;
     power.depth = inner->depth + 1;
     power.operands.push_back(std::move(inner));
