@@ -7,6 +7,7 @@
 
 #include "base/utf8.h"
 #include "text/jinja_eval.h"
+#include "text/jinja_format_scanner.h"
 #include "text/jinja_number_format.h"
 #include "text/jinja_operators.h"
 #include "text/jinja_repr.h"
@@ -15,53 +16,14 @@
 namespace trtmc::jinja {
 namespace {
 
-// Reads a format from left to right.
-class Scanner {
- public:
-  explicit Scanner(std::string_view text) : text_(text) {}
-
-  bool at_end() const { return next_ >= text_.size(); }
-  char peek(size_t ahead = 0) const {
-    return next_ + ahead < text_.size() ? text_[next_ + ahead] : '\0';
-  }
-  char take() {
-    const char c = peek();
-    ++next_;
-    return c;
-  }
-  bool skip(char c) { return peek() == c && !at_end() && (++next_, true); }
-  std::string_view take_until(std::string_view ends) {
-    const size_t end = std::min(text_.find_first_of(ends, next_), text_.size());
-    const std::string_view result = text_.substr(next_, end - next_);
-    next_ = end;
-    return result;
-  }
-  std::string_view take_code_point() {
-    const size_t length = byte_offset(text_.substr(next_, 4), 1);
-    next_ += length;
-    return text_.substr(next_ - length, length);
-  }
-  std::optional<int64_t> take_number() {
-    if (peek() < '0' || peek() > '9') return std::nullopt;
-    int64_t value = 0;
-    while (peek() >= '0' && peek() <= '9') {
-      value = value * 10 + (take() - '0');
-      if (value > static_cast<int64_t>(kMaxStringBytes)) fail("a number in a format is too large");
-    }
-    return value;
-  }
-
- private:
-  std::string_view text_;
-  size_t next_ = 0;
-};
-
 // A Markup escapes what comes into it.
-std::string paid_text(Meter& meter, const Value& value, bool as_repr, bool escapes) {
+// `conversion`: 's' is str(), 'r' is repr(), 'a' is ascii().
+std::string paid_text(Meter& meter, const Value& value, char conversion, bool escapes) {
   meter.spend(value.extent().weight);
-  std::string text = as_repr ? repr(value) : to_text(value);
-  const bool is_markup = value.string() && value.string()->markup && !as_repr;
+  std::string text = conversion == 's' ? to_text(value) : repr(value);
+  const bool is_markup = value.string() && value.string()->markup && conversion == 's';
   if (escapes && !is_markup) text = escape_html(text);
+  if (conversion == 'a') text = ascii(text);
   meter.make_string(text.size());
   return text;
 }
@@ -179,19 +141,18 @@ class PercentFormatter {
     switch (spec.type) {
       case 's':
       case 'r':
-        return format_text(meter_, paid_text(meter_, value, spec.type == 'r', escapes_), spec);
+      case 'a':
+        return format_text(meter_, paid_text(meter_, value, spec.type, escapes_), spec);
       case 'd':
       case 'i':
       case 'u':
         refuse_non_number(value, spec.type);
         spec.type = 'd';
-        if (spec.precision) fail_unsupported("a precision for %d is not supported");
         return format_number(meter_, truncated(value), spec);
       case 'x':
       case 'X':
       case 'o':
         if (!value.as_integer()) fail(fmt::format("%{} takes an integer", spec.type));
-        if (spec.precision) fail_unsupported("a precision for %x is not supported");
         return format_number(meter_, value, spec);
       case 'e':
       case 'E':
@@ -222,7 +183,7 @@ class PercentFormatter {
   }
 
   Meter& meter_;
-  Scanner scanner_;
+  FormatScanner scanner_;
   const Value& arguments_;
   bool escapes_;
   size_t used_ = 0;
@@ -261,10 +222,10 @@ class BraceFormatter {
     Value value = looked_up();
     if (scanner_.skip('!')) {
       const char conversion = scanner_.take();
-      if (conversion != 's' && conversion != 'r') {
-        fail_unsupported(fmt::format("the conversion '!{}' is not supported", conversion));
+      if (conversion != 's' && conversion != 'r' && conversion != 'a') {
+        fail(fmt::format("unknown conversion '!{}'", conversion));
       }
-      value = paid_text(interpreter_.meter(), value, conversion == 'r', false);
+      value = paid_text(interpreter_.meter(), value, conversion, false);
     }
     std::string_view specification;
     if (scanner_.skip(':')) specification = scanner_.take_until("{}");
@@ -313,43 +274,47 @@ class BraceFormatter {
 
   std::string laid_out(const Value& value, std::string_view specification) {
     Meter& meter = interpreter_.meter();
-    if (specification.empty()) return paid_text(meter, value, false, escapes_);
+    if (specification.empty()) return paid_text(meter, value, 's', escapes_);
     const String* markup = value.string() && value.string()->markup ? value.string() : nullptr;
     if (escapes_ && markup) fail("a safe string has no format specification");
-    FormatSpec spec = parsed(specification);
+    FormatSpec spec = parsed(specification, value.string() != nullptr);
     if (value.string()) {
       if (spec.type != '\0' && spec.type != 's') fail("this format takes a number");
       return format_text(meter, value.string()->text, spec);
     }
     refuse_non_number(value, spec.type);
-    if (spec.type == '\0' && value.boolean())
-      fail_unsupported("this format of a bool is not supported");
-    if (spec.type == '\0' && value.as_integer()) spec.type = 'd';
-    if (spec.type == '\0') {
-      if (spec.precision || spec.sign != '-' || spec.grouping) {
-        fail_unsupported("this format of a float needs a type");
-      }
-      if (!spec.align) spec.align = '>';
-      if (spec.align == '=') fail_unsupported("this format of a float needs a type");
-      return format_text(meter, to_text(value), spec);
-    }
+    if (spec.type == '\0' && !value.real()) spec.type = 'd';
+    if (spec.type == 'n' && !spec.grouping) spec.type = value.real() ? 'g' : 'd';  // Locale "C".
+    check_number(value, spec);
+    return format_number(meter, value, spec);
+  }
+
+  static void check_number(const Value& value, const FormatSpec& spec) {
+    if (spec.type == '\0') return;
+    if (spec.type == 'c') fail_unsupported("the format 'c' is not supported");
     if (std::string_view("bdoxXeEfFgG%").find(spec.type) == std::string_view::npos) {
-      fail_unsupported(fmt::format("the format '{}' is not supported", spec.type));
+      fail(fmt::format("unknown format '{}'", spec.type));
     }
     const bool of_integer = std::string_view("bdoxX").find(spec.type) != std::string_view::npos;
     if (of_integer && value.real())
       fail(fmt::format("the format '{}' takes an integer", spec.type));
     if (of_integer && spec.precision) fail("an integer has no precision");
-    return format_number(meter, value, spec);
+    if (of_integer && spec.type != 'd' && spec.grouping == ',') {
+      fail(fmt::format("no ',' between the digits of '{}'", spec.type));
+    }
   }
 
   // [[fill]align][sign][#][0][width][,][.precision][type]
-  static FormatSpec parsed(std::string_view specification) {
+  static FormatSpec parsed(std::string_view specification, bool of_text) {
     const auto is_align = [](char c) { return c == '<' || c == '>' || c == '^' || c == '='; };
+    const auto refuse_for_text = [&](bool given, std::string_view what) {
+      if (of_text && given) fail(fmt::format("a string is formatted without {}", what));
+    };
     FormatSpec spec;
-    Scanner scanner(specification);
+    FormatScanner scanner(specification);
     const size_t first = byte_offset(specification, 1);
-    if (is_align(scanner.peek(first))) {
+    const bool has_fill = is_align(scanner.peek(first));
+    if (has_fill) {
       spec.fill = scanner.take_code_point();
       spec.align = scanner.take();
     } else if (is_align(scanner.peek())) {
@@ -357,14 +322,17 @@ class BraceFormatter {
     }
     if (scanner.peek() == '+' || scanner.peek() == '-' || scanner.peek() == ' ') {
       spec.sign = scanner.take();
+      refuse_for_text(true, "a sign");
     }
     spec.alternate = scanner.skip('#');
-    if (scanner.skip('0') && !spec.align) {
-      spec.align = '=';
+    refuse_for_text(spec.alternate, "'#'");
+    if (!has_fill && scanner.skip('0')) {
       spec.fill = "0";
+      if (!spec.align && !of_text) spec.align = '=';
     }
     spec.width = scanner.take_number().value_or(0);
     if (scanner.peek() == ',' || scanner.peek() == '_') spec.grouping = scanner.take();
+    refuse_for_text(spec.grouping != '\0', "a separator");
     if (scanner.skip('.')) {
       spec.precision = scanner.take_number();
       if (!spec.precision) fail("a format lacks its precision");
@@ -375,7 +343,7 @@ class BraceFormatter {
   }
 
   Interpreter& interpreter_;
-  Scanner scanner_;
+  FormatScanner scanner_;
   const Arguments& arguments_;
   bool escapes_;
   std::optional<bool> automatic_;

@@ -20,7 +20,8 @@ struct FormatSpec {
   char type = '\0';  // 's', 'd', 'f', …; none for what suits the value.
 };
 
-// A number by `spec`, whose type is one of bdoxXeEfFgG%. Throws a Failure.
+// A number by `spec`, whose type is one of bdoxXeEfFgG%, or none for a float. The precision of an
+// integer is how many digits it has at least. Throws a Failure.
 std::string format_number(Meter& meter, const Value& number, const FormatSpec& spec);
 // Text by `spec`: cut to the precision, filled up to the width.
 std::string format_text(Meter& meter, std::string_view text, const FormatSpec& spec);

@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-#include <cmath>
-
 #include "base/utf8.h"
 #include "text/jinja_limits.h"
 #include "text/jinja_text.h"
@@ -96,6 +93,14 @@ class Writer {
   std::string& out_;
 };
 
+// \xhh, \uhhhh or \Uhhhhhhhh.
+void append_numbered(std::string& out, char32_t c) {
+  const auto number = static_cast<uint32_t>(c);
+  out += number < 0x100     ? fmt::format("\\x{:02x}", number)
+         : number < 0x10000 ? fmt::format("\\u{:04x}", number)
+                            : fmt::format("\\U{:08x}", number);
+}
+
 void append_escaped(std::string& out, char32_t c, char quote) {
   if (c == static_cast<char32_t>(quote) || c == '\\') {
     out += '\\';
@@ -108,12 +113,8 @@ void append_escaped(std::string& out, char32_t c, char quote) {
     out += "\\r";
   } else if (has_property(c, Property::kPrintable)) {
     append_utf8(out, c);
-  } else if (c < 0x100) {
-    out += fmt::format("\\x{:02x}", static_cast<uint32_t>(c));
-  } else if (c < 0x10000) {
-    out += fmt::format("\\u{:04x}", static_cast<uint32_t>(c));
   } else {
-    out += fmt::format("\\U{:08x}", static_cast<uint32_t>(c));
+    append_numbered(out, c);
   }
 }
 
@@ -139,33 +140,18 @@ std::string repr_string(std::string_view text) {
   return out;
 }
 
-std::string repr_float(double value) {
-  if (std::isnan(value)) return "nan";
-  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
-  // The shortest digits that read back equal, as d.ddde±xx.
-  char buffer[32];
-  const auto end =
-      std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::scientific).ptr;
-  const std::string_view text(buffer, static_cast<size_t>(end - buffer));
-  const size_t e = text.find('e');
-  int exponent = 0;
-  const char* exponent_text = text.data() + e + 1;
-  std::from_chars(*exponent_text == '+' ? exponent_text + 1 : exponent_text, end, exponent);
-  std::string digits;
-  for (const char c : text.substr(0, e)) {
-    if (c >= '0' && c <= '9') digits += c;
+std::string ascii(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const auto code_point = *decode_utf8(text);
+    if (code_point.value < 0x80) {
+      out += text[0];
+    } else {
+      append_numbered(out, code_point.value);
+    }
+    text.remove_prefix(static_cast<size_t>(code_point.length));
   }
-  std::string out = text[0] == '-' ? "-" : "";
-  if (exponent < -4 || exponent >= 16) {
-    out += digits[0];
-    if (digits.size() > 1) out += "." + digits.substr(1);
-    return out + fmt::format("e{}{:02d}", exponent < 0 ? '-' : '+', std::abs(exponent));
-  }
-  if (exponent < 0)
-    return out + "0." + std::string(static_cast<size_t>(-exponent - 1), '0') + digits;
-  const auto whole = static_cast<size_t>(exponent) + 1;
-  if (digits.size() <= whole) return out + digits + std::string(whole - digits.size(), '0') + ".0";
-  return out + digits.substr(0, whole) + "." + digits.substr(whole);
+  return out;
 }
 
 void append_repr(std::string& out, const Value& value) { Writer(out).write(value, 0); }

@@ -105,7 +105,7 @@ Value split_up(Interpreter& interpreter, const Value& self, const Arguments& arg
 Value split_lines(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   const BoundArguments bound(arguments, "splitlines", {"keepends"});
   interpreter.meter().spend(text_of(self).size() / 8);
-  return list_of(interpreter, self, splitlines(text_of(self), bound.truthy_or(0, false)));
+  return list_of(interpreter, self, splitlines(text_of(self), bound.integer_or(0, 0) != 0));
 }
 
 // The part of a string that the optional arguments start and end leave, as in str.find; nothing if

@@ -50,6 +50,8 @@ std::string escape_html(std::string_view text);
 // repr() of a str, repr() of a float.
 std::string repr_string(std::string_view text);
 std::string repr_float(double value);
+// What is not ASCII as escapes, as ascii() has it in a repr().
+std::string ascii(std::string_view text);
 // float(text) and int(text, 10) of Python, white space and underscores included.
 std::optional<double> parse_float(std::string_view text);
 std::optional<int64_t> parse_integer(std::string_view text);

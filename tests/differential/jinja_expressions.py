@@ -178,7 +178,7 @@ class Expressions:
         if kind == 14:
             return f"{inner()} if {inner()}" + self.pick(["", f" else {inner()}"])
         if kind == 15:
-            return self.pick([f"not {group()}", f"-{group()}", f"+{group()}", f"{self.number()} ** {self.pick(['2', '3', '0', 'i', '0.5'])}", f"i ** {self.pick(['2', '3', '-1', '0.5'])}", f"{self.number()} < {inner()} <= {self.number()}"])
+            return self.pick([f"not {group()}", f"-{group()}", f"+{group()}", f"{self.number()} ** {self.pick(['2', '3', '0', 'i'])}", f"i ** {self.pick(['2', '3', '-1'])}", f"{self.pick(['2', '9.0', '0'])} ** {self.pick(['0.5', 'f', '1.5'])}", f"{self.number()} < {inner()} <= {self.number()}"])
         if kind == 16:
             return self.percent_format()
         if kind == 17:
