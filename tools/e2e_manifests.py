@@ -13,7 +13,9 @@ CONTRACT = ["hashes", "checkpoint", "rope_schedule", "prompt_bytes", "token_ids"
 THRESHOLDS = {
     "float32": ["logits_relative_l2", "logits_cosine", "logsumexp_difference", "hidden_relative_l2",
                 "greedy_mismatches", "perplexity_relative"],
-    "bfloat16": ["cosine_p5", "relative_l2_p95", "argmax_agreement", "argmax_margin", "continuation_edit_distance"],
+    "bfloat16": ["cosine_p5", "relative_l2_p95", "float32_error_share", "argmax_agreement", "argmax_margin",
+                 "continuation_edit_distance"],
+    "bfloat16_kv": ["logits_relative_l2", "logits_relative_l2_rms"],
 }
 
 

@@ -7,7 +7,6 @@
 #include <limits>
 #include <numeric>
 #include <optional>
-#include <utility>
 
 #include "model/sampling.h"
 #include "verify/metrics.h"
@@ -33,24 +32,7 @@ std::string place(const GoldenCase& of, int position) {
   return fmt::format("{}, position {}", of.name, position);
 }
 
-double mean(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
 }  // namespace
-
-void Worst::take(double figure, const std::string& where) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  if (std::isnan(figure)) figure = at_most_ ? kInfinity : -kInfinity;
-  if (!empty_ && (at_most_ ? figure <= figure_ : figure >= figure_)) return;
-  empty_ = false;
-  figure_ = figure;
-  where_ = where;
-}
-
-Check Worst::check(std::string name, double threshold) const {
-  return {std::move(name), finite(figure_), threshold, at_most_, where_};
-}
 
 void HiddenComparison::watch(const GoldenCase* of, const Golden* golden,
                              const SequenceRunner* runner) {
@@ -104,15 +86,18 @@ void HiddenComparison::append_checks(double threshold, std::vector<Check>& check
   checks.push_back(norms_.check("float32: hidden states, relative norm, worst", threshold));
 }
 
-GoldenComparison::GoldenComparison(const GoldenThresholds& thresholds, bool float32,
+GoldenComparison::GoldenComparison(const GoldenThresholds& thresholds, KvType kv_type,
                                    HiddenComparison& hidden)
-    : thresholds_(thresholds), float32_(float32), hidden_(hidden) {}
+    : thresholds_(thresholds),
+      float32_(kv_type == KvType::kF32),
+      hidden_(hidden),
+      continuations_(thresholds.bfloat16, float32_) {}
 
 void GoldenComparison::compare(const Golden& golden, Executor& executor) {
   SequenceRunner runner(executor);
   for (const GoldenCase& of : golden.cases) {
     compare_prompt(golden, of, runner);
-    compare_continuation(of, runner);
+    continuations_.compare(of, runner);
   }
   if (golden.perplexity && float32_) compare_perplexity(*golden.perplexity, runner);
 }
@@ -124,6 +109,9 @@ void GoldenComparison::compare_prompt(const Golden& golden, const GoldenCase& of
     if (*record) {
       wanted.insert(wanted.end(), (*record)->positions.begin(), (*record)->positions.end());
     }
+  }
+  if (of.bfloat16_kv && !float32_) {
+    wanted.insert(wanted.end(), of.bfloat16_kv->positions.begin(), of.bfloat16_kv->positions.end());
   }
   std::sort(wanted.begin(), wanted.end());
   wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
@@ -138,6 +126,7 @@ void GoldenComparison::compare_row(const GoldenCase& of, const Golden& golden, i
                                    std::span<const float> logits) {
   if (of.float32 && float32_) compare_float32(of, golden, position, logits);
   if (of.bfloat16) compare_bfloat16(of, golden, position, logits);
+  if (of.bfloat16_kv && !float32_) compare_bfloat16_kv(of, golden, position, logits);
 }
 
 void GoldenComparison::compare_float32(const GoldenCase& of, const Golden& golden, int position,
@@ -168,6 +157,13 @@ void GoldenComparison::compare_bfloat16(const GoldenCase& of, const Golden& gold
   const std::vector<float> columns = pick(logits, golden.columns);
   bf16_columns_l2_.push_back(relative_l2(columns, record.columns.row(*at)));
   bf16_columns_cosine_.push_back(cosine(columns, record.columns.row(*at)));
+  if (of.float32) {
+    if (const auto exact_at = find_position(of.float32->positions, position)) {
+      const std::span<const float> exact = of.float32->columns.row(*exact_at);
+      our_error_ += squared_distance(columns, exact);
+      oracle_error_ += squared_distance(record.columns.row(*at), exact);
+    }
+  }
   if (record.margins.values[*at] < thresholds_.bfloat16.argmax_margin) return;
   ++decided_;
   if (argmax(logits) == record.argmax[*at]) {
@@ -177,22 +173,15 @@ void GoldenComparison::compare_bfloat16(const GoldenCase& of, const Golden& gold
   }
 }
 
-void GoldenComparison::compare_continuation(const GoldenCase& of, SequenceRunner& runner) {
-  const size_t of_float32 = of.float32 && float32_ ? of.float32->continuation.size() : 0;
-  const size_t of_bfloat16 = of.bfloat16 ? of.bfloat16->continuation.size() : 0;
-  // What stops a sequence is no matter here: the recorded tokens end where Transformers stopped.
-  const std::vector<TokenId> tokens =
-      runner.continue_greedily(of.prompt, std::max(of_float32, of_bfloat16));
-  for (size_t i = 0; i < of_float32; ++i) {
-    ++greedy_tokens_;
-    if (tokens[i] == of.float32->continuation[i]) continue;
-    ++greedy_mismatches_;
-    if (first_mismatch_.empty()) first_mismatch_ = fmt::format("first in {}, token {}", of.name, i);
-  }
-  if (of_bfloat16 > 0) {
-    edit_distances_.push_back(
-        edit_distance(std::span(tokens).first(of_bfloat16), of.bfloat16->continuation));
-  }
+void GoldenComparison::compare_bfloat16_kv(const GoldenCase& of, const Golden& golden, int position,
+                                           std::span<const float> logits) {
+  const auto at = find_position(of.bfloat16_kv->positions, position);
+  if (!at) return;
+  const double distance =
+      relative_l2(pick(logits, golden.columns), of.bfloat16_kv->columns.row(*at));
+  kv_l2_.take(distance, place(of, position));
+  kv_squares_ += distance * distance;
+  ++kv_rows_;
 }
 
 void GoldenComparison::compare_perplexity(const GoldenPerplexity& golden, SequenceRunner& runner) {
@@ -218,6 +207,7 @@ std::vector<Check> GoldenComparison::checks() const {
   std::vector<Check> out;
   if (float32_) append_float32(out);
   append_bfloat16(out);
+  append_bfloat16_kv(out);
   return out;
 }
 
@@ -233,12 +223,7 @@ void GoldenComparison::append_float32(std::vector<Check>& checks) const {
   append(logsumexp_, "float32: log-sum-exp, difference, worst position",
          limit.logsumexp_difference);
   hidden_.append_checks(limit.hidden_relative_l2, checks);
-  if (greedy_tokens_ > 0) {
-    checks.push_back(
-        {"float32: greedy tokens that differ", static_cast<double>(greedy_mismatches_),
-         limit.greedy_mismatches, true,
-         first_mismatch_.empty() ? fmt::format("of {}", greedy_tokens_) : first_mismatch_});
-  }
+  continuations_.append_float32(limit.greedy_mismatches, checks);
   append(perplexity_, "float32: perplexity, relative difference, worst window",
          limit.perplexity_relative);
 }
@@ -261,21 +246,30 @@ void GoldenComparison::append_bfloat16(std::vector<Check>& checks) const {
   checks.push_back({"bfloat16: logits, relative L2, 95th percentile of positions",
                     finite(percentile(bf16_columns_l2_, 95)), limit.relative_l2_p95, true,
                     rows(bf16_columns_l2_)});
+  if (oracle_error_ > 0) {
+    checks.push_back({"bfloat16: error against float32, share of the oracle's own",
+                      finite(std::sqrt(our_error_ / oracle_error_)), limit.float32_error_share,
+                      true, rows(bf16_columns_l2_)});
+  }
   if (decided_ > 0) {
-    checks.push_back({"bfloat16: argmax agreement where decided",
+    checks.push_back({"bfloat16: argmax agreement where decided, prompts",
                       static_cast<double>(agreed_) / decided_, limit.argmax_agreement, false,
                       first_disagreement_.empty()
                           ? fmt::format("{} positions", decided_)
                           : fmt::format("{} of {} differ, first in {}", decided_ - agreed_,
                                         decided_, first_disagreement_)});
   }
-  if (!edit_distances_.empty()) {
-    checks.push_back({"bfloat16: continuation edit distance, mean of prompts",
-                      mean(edit_distances_), limit.continuation_edit_distance, true,
-                      fmt::format("worst {:.3f} of {}",
-                                  *std::max_element(edit_distances_.begin(), edit_distances_.end()),
-                                  edit_distances_.size())});
-  }
+  continuations_.append_bfloat16(checks);
+}
+
+void GoldenComparison::append_bfloat16_kv(std::vector<Check>& checks) const {
+  if (kv_l2_.empty()) return;
+  const Bfloat16KvThresholds& limit = thresholds_.bfloat16_kv;
+  checks.push_back(
+      kv_l2_.check("bfloat16 KV: logits, relative L2, worst position", limit.logits_relative_l2));
+  checks.push_back({"bfloat16 KV: logits, relative L2, root mean square",
+                    finite(std::sqrt(kv_squares_ / kv_rows_)), limit.logits_relative_l2_rms, true,
+                    fmt::format("of {} positions", kv_rows_)});
 }
 
 }  // namespace trtmc

@@ -5,26 +5,13 @@
 #include <vector>
 
 #include "backends/backend.h"
+#include "verify/continuation_comparison.h"
 #include "verify/goldens.h"
 #include "verify/sequence_runner.h"
 #include "verify/verify.h"
+#include "verify/worst.h"
 
 namespace trtmc {
-
-// The worst figure seen, and where.
-class Worst {
- public:
-  explicit Worst(bool at_most) : at_most_(at_most) {}
-  void take(double figure, const std::string& where);
-  bool empty() const { return empty_; }
-  Check check(std::string name, double threshold) const;
-
- private:
-  bool at_most_;
-  bool empty_ = true;
-  double figure_ = 0;
-  std::string where_;
-};
 
 // Compares hidden states of one case while a prompt runs: the probe of an executor.
 class HiddenComparison {
@@ -44,9 +31,9 @@ class HiddenComparison {
 
 class GoldenComparison {
  public:
-  // Without `float32` only the checks of bfloat16 are made. `hidden` is what the executor's probe
-  // feeds.
-  GoldenComparison(const GoldenThresholds& thresholds, bool float32, HiddenComparison& hidden);
+  // The checks of float32 are made where KV is float32, those of bfloat16_kv where it is bf16.
+  // `hidden` is what the executor's probe feeds.
+  GoldenComparison(const GoldenThresholds& thresholds, KvType kv_type, HiddenComparison& hidden);
 
   void compare(const Golden& golden, Executor& executor);
   std::vector<Check> checks() const;
@@ -59,10 +46,12 @@ class GoldenComparison {
                        std::span<const float> logits);
   void compare_bfloat16(const GoldenCase& of, const Golden& golden, int position,
                         std::span<const float> logits);
-  void compare_continuation(const GoldenCase& of, SequenceRunner& runner);
+  void compare_bfloat16_kv(const GoldenCase& of, const Golden& golden, int position,
+                           std::span<const float> logits);
   void compare_perplexity(const GoldenPerplexity& golden, SequenceRunner& runner);
   void append_float32(std::vector<Check>& checks) const;
   void append_bfloat16(std::vector<Check>& checks) const;
+  void append_bfloat16_kv(std::vector<Check>& checks) const;
 
   GoldenThresholds thresholds_;
   bool float32_;
@@ -70,13 +59,18 @@ class GoldenComparison {
 
   Worst whole_l2_{true}, columns_l2_{true}, whole_cosine_{false}, columns_cosine_{false};
   Worst logsumexp_{true}, perplexity_{true};
-  int greedy_tokens_ = 0, greedy_mismatches_ = 0;
-  std::string first_mismatch_;
 
   std::vector<double> bf16_whole_l2_, bf16_whole_cosine_, bf16_columns_l2_, bf16_columns_cosine_;
+  // Squared distances from float32 at the positions of bfloat16, summed: ours and the oracle's.
+  double our_error_ = 0, oracle_error_ = 0;
   int decided_ = 0, agreed_ = 0;
   std::string first_disagreement_;
-  std::vector<double> edit_distances_;
+
+  Worst kv_l2_{true};
+  double kv_squares_ = 0;
+  int kv_rows_ = 0;
+
+  ContinuationComparison continuations_;
 };
 
 }  // namespace trtmc

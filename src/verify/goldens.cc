@@ -85,6 +85,24 @@ GoldenArray array(const JsonCursor& cursor, const Shape& expected) {
 
 int64_t size_of(const std::vector<int>& values) { return static_cast<int64_t>(values.size()); }
 
+// The largest logits of each token of the continuation, whose own is the first.
+void parse_first_logits(const JsonCursor& cursor, const Golden& golden, GoldenRecord& record) {
+  const JsonCursor ids = cursor.at("continuation_first");
+  for (const JsonCursor& element : ids.elements()) {
+    record.continuation_first.push_back(integers(element, 0, golden.vocab_size - 1));
+  }
+  const size_t tokens = record.continuation.size();
+  if (record.continuation_first.size() != tokens) ids.fail("not one list a token");
+  const size_t width = tokens == 0 ? 0 : record.continuation_first[0].size();
+  for (size_t i = 0; i < tokens; ++i) {
+    const std::vector<TokenId>& first = record.continuation_first[i];
+    if (first.size() != width || width < 2) ids.fail("lists of one size, of two or more, expected");
+    if (first[0] != record.continuation[i]) ids.fail("does not begin with the continuation");
+  }
+  record.continuation_logits = array(cursor.at("continuation_logits"),
+                                     {static_cast<int64_t>(tokens), static_cast<int64_t>(width)});
+}
+
 GoldenRecord parse_record(const JsonCursor& cursor, const Golden& golden, const GoldenCase& of,
                           bool with_hidden) {
   GoldenRecord record;
@@ -97,6 +115,7 @@ GoldenRecord parse_record(const JsonCursor& cursor, const Golden& golden, const 
   if (size_of(record.argmax) != rows) cursor.at("argmax").fail("not one id a position");
   record.margins = array(cursor.at("margins"), {rows});
   record.continuation = integers(cursor.at("continuation"), 0, golden.vocab_size - 1);
+  parse_first_logits(cursor, golden, record);
   if (!with_hidden) return record;
   const int64_t states = golden.num_layers + 1;
   record.hidden = GoldenHidden{
@@ -104,6 +123,15 @@ GoldenRecord parse_record(const JsonCursor& cursor, const Golden& golden, const 
       array(cursor.at("hidden_norms"), {states, rows}),
       array(cursor.at("hidden_columns"),
             {states, size_of(of.hidden_column_positions), size_of(golden.hidden_columns)})};
+  return record;
+}
+
+GoldenKvRecord parse_kv_record(const JsonCursor& cursor, const Golden& golden,
+                               const GoldenCase& of) {
+  GoldenKvRecord record{.positions = rising(cursor.at("positions"), of.prompt.size()),
+                        .columns = {}};
+  record.columns =
+      array(cursor.at("columns"), {size_of(record.positions), size_of(golden.columns)});
   return record;
 }
 
@@ -120,6 +148,9 @@ GoldenCase parse_case(const JsonCursor& cursor, const Golden& golden) {
   }
   if (const auto record = cursor.find("bfloat16")) {
     out.bfloat16 = parse_record(*record, golden, out, false);
+  }
+  if (const auto record = cursor.find("bfloat16_kv")) {
+    out.bfloat16_kv = parse_kv_record(*record, golden, out);
   }
   return out;
 }
@@ -173,13 +204,15 @@ Golden parse_golden(const Json& json) {
 
 GoldenThresholds parse_thresholds(const Json& json) {
   const JsonCursor root(json, "thresholds");
-  root.refuse_unknown_keys({"float32", "bfloat16"});
+  root.refuse_unknown_keys({"float32", "bfloat16", "bfloat16_kv"});
   const JsonCursor f32 = root.at("float32");
   const JsonCursor bf16 = root.at("bfloat16");
+  const JsonCursor kv = root.at("bfloat16_kv");
   f32.refuse_unknown_keys({"logits_relative_l2", "logits_cosine", "logsumexp_difference",
                            "hidden_relative_l2", "greedy_mismatches", "perplexity_relative"});
-  bf16.refuse_unknown_keys({"cosine_p5", "relative_l2_p95", "argmax_agreement", "argmax_margin",
-                            "continuation_edit_distance"});
+  bf16.refuse_unknown_keys({"cosine_p5", "relative_l2_p95", "float32_error_share",
+                            "argmax_agreement", "argmax_margin", "continuation_edit_distance"});
+  kv.refuse_unknown_keys({"logits_relative_l2", "logits_relative_l2_rms"});
   return {{.logits_relative_l2 = f32.at("logits_relative_l2").number(),
            .logits_cosine = f32.at("logits_cosine").number(),
            .logsumexp_difference = f32.at("logsumexp_difference").number(),
@@ -188,9 +221,12 @@ GoldenThresholds parse_thresholds(const Json& json) {
            .perplexity_relative = f32.at("perplexity_relative").number()},
           {.cosine_p5 = bf16.at("cosine_p5").number(),
            .relative_l2_p95 = bf16.at("relative_l2_p95").number(),
+           .float32_error_share = bf16.at("float32_error_share").number(),
            .argmax_agreement = bf16.at("argmax_agreement").number(),
            .argmax_margin = bf16.at("argmax_margin").number(),
-           .continuation_edit_distance = bf16.at("continuation_edit_distance").number()}};
+           .continuation_edit_distance = bf16.at("continuation_edit_distance").number()},
+          {.logits_relative_l2 = kv.at("logits_relative_l2").number(),
+           .logits_relative_l2_rms = kv.at("logits_relative_l2_rms").number()}};
 }
 
 }  // namespace trtmc

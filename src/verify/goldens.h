@@ -38,6 +38,15 @@ struct GoldenRecord {
   GoldenArray margins;                 // Of the first over the second, [positions].
   std::optional<GoldenHidden> hidden;  // Of float32 only.
   std::vector<TokenId> continuation;   // Greedy.
+  // Of each token of it the largest logits and whose they are, falling: [tokens, a few].
+  std::vector<std::vector<TokenId>> continuation_first;
+  GoldenArray continuation_logits;
+};
+
+// What float32 gave with its keys and values rounded to bf16.
+struct GoldenKvRecord {
+  std::vector<int> positions;  // Rising.
+  GoldenArray columns;         // [positions, columns]
 };
 
 struct GoldenCase {
@@ -45,6 +54,7 @@ struct GoldenCase {
   std::vector<TokenId> prompt;
   std::vector<int> full_positions, hidden_positions, hidden_column_positions;  // Rising.
   std::optional<GoldenRecord> float32, bfloat16;
+  std::optional<GoldenKvRecord> bfloat16_kv;
 };
 
 struct GoldenPerplexity {
@@ -71,11 +81,16 @@ struct Float32Thresholds {
   double greedy_mismatches, perplexity_relative;
 };
 struct Bfloat16Thresholds {
-  double cosine_p5, relative_l2_p95, argmax_agreement, argmax_margin, continuation_edit_distance;
+  double cosine_p5, relative_l2_p95, float32_error_share;
+  double argmax_agreement, argmax_margin, continuation_edit_distance;
+};
+struct Bfloat16KvThresholds {
+  double logits_relative_l2, logits_relative_l2_rms;
 };
 struct GoldenThresholds {
   Float32Thresholds float32;
   Bfloat16Thresholds bfloat16;
+  Bfloat16KvThresholds bfloat16_kv;
 };
 
 // Every threshold is required, unknown ones are refused.

@@ -22,7 +22,11 @@ constexpr const char* kSmall = R"({"transformers": "5.17.0", "torch": "2.11.0", 
   "columns": [0, 2], "hidden_columns": [1],
   "cases": [{"name": "one", "prompt_ids": [2, 1], "full_positions": [1], "hidden_positions": [],
     "hidden_column_positions": [],
+    "bfloat16_kv": {"positions": [0],
+      "columns": {"dtype": "f32", "shape": [1, 2], "data": "AACAPwAAQMA="}},
     "bfloat16": {"positions": [1], "argmax": [2], "continuation": [0, 1],
+      "continuation_first": [[0, 2], [1, 0]],
+      "continuation_logits": {"dtype": "bf16", "shape": [2, 2], "data": "QEAAQIA/AAA="},
       "logits": {"dtype": "bf16", "shape": [1, 3], "data": "gD8AQEDA"},
       "columns": {"dtype": "f32", "shape": [1, 2], "data": "AACAPwAAQMA="},
       "logsumexp": {"dtype": "f32", "shape": [1], "data": "AACAPw=="},
@@ -51,6 +55,9 @@ TEST(Goldens, ArraysAreLittleEndianBase64) {
   EXPECT_THAT(record.logits.values, ElementsAre(1.0F, 2.0F, -3.0F));
   EXPECT_THAT(record.columns.row(0), ElementsAre(1.0F, -3.0F));
   EXPECT_THAT(record.margins.values, ElementsAre(0.5F));
+  EXPECT_THAT(record.continuation_logits.row(0), ElementsAre(3.0F, 2.0F));
+  EXPECT_THAT(record.continuation_logits.row(1), ElementsAre(1.0F, 0.0F));
+  EXPECT_THAT(golden.cases[0].bfloat16_kv.value().columns.row(0), ElementsAre(1.0F, -3.0F));
   EXPECT_FALSE(golden.cases[0].float32);
 }
 
@@ -64,6 +71,12 @@ TEST(Goldens, WhatContradictsItselfIsRefusedByName) {
               HasSubstr("full_positions[0]"));
   EXPECT_THAT(message_of(with(kSmall, "\"columns\": [0, 2]", "\"columns\": [2, 0]")),
               HasSubstr("does not rise"));
+  EXPECT_THAT(message_of(with(kSmall, "[[0, 2], [1, 0]]", "[[0, 2]]")),
+              HasSubstr("not one list a token"));
+  EXPECT_THAT(message_of(with(kSmall, "[[0, 2], [1, 0]]", "[[0, 2], [1]]")),
+              HasSubstr("lists of one size"));
+  EXPECT_THAT(message_of(with(kSmall, "[[0, 2], [1, 0]]", "[[0, 2], [2, 1]]")),
+              HasSubstr("does not begin with the continuation"));
   EXPECT_THAT(message_of(with(kSmall, "\"format\": 1", "\"format\": 2")), HasSubstr("format"));
 }
 
@@ -97,10 +110,13 @@ TEST(Goldens, ThresholdsAreAllThereAndNoOthers) {
   const std::string good = R"({"float32": {"logits_relative_l2": 1e-4, "logits_cosine": 0.9999,
     "logsumexp_difference": 1e-3, "hidden_relative_l2": 1e-4, "greedy_mismatches": 0,
     "perplexity_relative": 1e-4}, "bfloat16": {"cosine_p5": 0.99, "relative_l2_p95": 0.05,
-    "argmax_agreement": 0.98, "argmax_margin": 0.1, "continuation_edit_distance": 0.25}})";
+    "float32_error_share": 1, "argmax_agreement": 0.98, "argmax_margin": 0.1,
+    "continuation_edit_distance": 0}, "bfloat16_kv": {"logits_relative_l2": 2e-3,
+    "logits_relative_l2_rms": 5e-4}})";
   EXPECT_EQ(parse_thresholds(Json::parse(good)).bfloat16.argmax_agreement, 0.98);
   EXPECT_THROW(parse_thresholds(Json::parse(with(good, "cosine_p5", "cosine_p6"))), Error);
   EXPECT_THROW(parse_thresholds(Json::parse(with(good, "\"argmax_margin\": 0.1,", ""))), Error);
+  EXPECT_THROW(parse_thresholds(Json::parse(with(good, "\"bfloat16_kv\"", "\"bf16\""))), Error);
 }
 
 }  // namespace

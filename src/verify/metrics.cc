@@ -15,13 +15,18 @@ double euclidean_norm(std::span<const float> value) {
   return std::sqrt(sum);
 }
 
-double relative_l2(std::span<const float> value, std::span<const float> reference) {
+double squared_distance(std::span<const float> value, std::span<const float> reference) {
   TRTMC_CHECK(value.size() == reference.size(), "vectors of different sizes");
   double sum = 0;
   for (size_t i = 0; i < value.size(); ++i) {
     const double difference = static_cast<double>(value[i]) - reference[i];
     sum += difference * difference;
   }
+  return sum;
+}
+
+double relative_l2(std::span<const float> value, std::span<const float> reference) {
+  const double sum = squared_distance(value, reference);
   if (sum == 0) return 0;
   const double result = std::sqrt(sum) / euclidean_norm(reference);
   return std::isnan(result) ? std::numeric_limits<double>::infinity() : result;

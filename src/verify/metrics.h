@@ -8,6 +8,9 @@
 
 namespace trtmc {
 
+// |value - reference|^2. Both have the same size.
+double squared_distance(std::span<const float> value, std::span<const float> reference);
+
 // |value - reference| / |reference|, Euclidean; infinity if it is not a number or the reference is
 // zero and the value is not. Both have the same size.
 double relative_l2(std::span<const float> value, std::span<const float> reference);

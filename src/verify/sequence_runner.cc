@@ -64,6 +64,20 @@ void SequenceRunner::run_step(std::span<const TokenId> tokens, std::span<const i
   }
 }
 
+std::vector<TokenId> SequenceRunner::choices_along(std::span<const TokenId> prompt,
+                                                   std::span<const TokenId> text) {
+  std::vector<TokenId> out;
+  if (text.empty()) return out;
+  const auto take = [&](int, std::span<const float> logits) { out.push_back(argmax(logits)); };
+  int position = static_cast<int>(prompt.size()) - 1;
+  run(prompt, 0, std::span(&position, 1), take);
+  for (const TokenId& token : text.first(text.size() - 1)) {
+    ++position;
+    run(std::span(&token, 1), position, std::span(&position, 1), take);
+  }
+  return out;
+}
+
 std::vector<TokenId> SequenceRunner::continue_greedily(std::span<const TokenId> prompt,
                                                        size_t count) {
   std::vector<TokenId> out;

@@ -25,6 +25,11 @@ class SequenceRunner {
   // The greedy continuation of `prompt`: `count` tokens whatever they are.
   std::vector<TokenId> continue_greedily(std::span<const TokenId> prompt, size_t count);
 
+  // What would have been chosen instead of each token of `text`, which follows `prompt` and is fed
+  // a token at a time.
+  std::vector<TokenId> choices_along(std::span<const TokenId> prompt,
+                                     std::span<const TokenId> text);
+
   // The first position of the step that runs now: what a probe of hidden states wants to know.
   int step_start() const { return step_start_; }
 

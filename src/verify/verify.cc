@@ -96,7 +96,7 @@ VerifyReport verify_goldens(const Bundle& bundle, std::string_view backend,
     if (options.hidden_state_probe) options.hidden_state_probe(layer, states);
   };
   const auto executor = find_backend(backend, bundle.manifest()).load(bundle, ours);
-  GoldenComparison comparison(thresholds, options.kv_type == KvType::kF32, hidden);
+  GoldenComparison comparison(thresholds, options.kv_type, hidden);
   for (const Golden& golden : parsed) comparison.compare(golden, *executor);
   return {comparison.checks()};
 }

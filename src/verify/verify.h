@@ -40,7 +40,7 @@ VerifyReport verify_backend(const Bundle& bundle, std::string_view backend,
 Json read_goldens(const std::filesystem::path& path);
 // Against Transformers' recorded results, as read_goldens() gives them: {"thresholds": …,
 // "goldens": […]}, or one golden with "thresholds". docs/testing.md has the format. Checks of
-// float32 where KV is float32, those of bfloat16 always.
+// float32 where KV is float32, those of bfloat16_kv where it is bf16, those of bfloat16 always.
 VerifyReport verify_goldens(const Bundle& bundle, std::string_view backend,
                             const ExecutorOptions& options, const Json& goldens);
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "backends/backend_loader.h"
-#include "verify/golden_comparison.h"
 #include "verify/metrics.h"
 #include "verify/verify.h"
+#include "verify/worst.h"
 
 namespace trtmc {
 namespace {

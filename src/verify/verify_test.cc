@@ -92,24 +92,23 @@ TEST_F(Verify, ThresholdsAreThoseOfTheFile) {
   strict.set("thresholds", Json::parse(R"({"float32": {"logits_relative_l2": 1e-30,
     "logits_cosine": 0.9999, "logsumexp_difference": 1e-3, "hidden_relative_l2": 1e-4,
     "greedy_mismatches": 0, "perplexity_relative": 1e-4}, "bfloat16": {"cosine_p5": 0.99,
-    "relative_l2_p95": 0.05, "argmax_agreement": 0.98, "argmax_margin": 0.1,
-    "continuation_edit_distance": 0.25}})"));
+    "relative_l2_p95": 0.05, "float32_error_share": 1, "argmax_agreement": 0.98,
+    "argmax_margin": 0.1, "continuation_edit_distance": 0},
+    "bfloat16_kv": {"logits_relative_l2": 2e-3, "logits_relative_l2_rms": 5e-4}})"));
   const VerifyReport report = verify_goldens(bundle_, "cpu", {}, strict);
   EXPECT_FALSE(report.passed());
   EXPECT_THAT(failures(report), HasSubstr("at most 1e-30"));
 }
 
-TEST_F(Verify, KvOfBfloat16IsHeldToTheLooseGateAlone) {
-  ExecutorOptions options;
-  options.kv_type = KvType::kBF16;
-  Json golden = golden_;
-  golden.set("thresholds", JsonCursor(read_goldens(std::filesystem::path(TRTMC_SOURCE_DIR) /
-                                                   "tests/e2e/smollm3/smollm3-random.json"))
-                               .at("thresholds")
-                               .json());
-  const VerifyReport report = verify_goldens(bundle_, "cpu", options, golden);
+TEST_F(Verify, KvOfBfloat16IsHeldToTheOraclesOfBfloat16) {
+  const VerifyReport report = verify_case(bundle_, "cpu", golden_, "smollm3-random", KvType::kBF16);
   EXPECT_TRUE(report.passed()) << failures(report);
-  for (const Check& check : report.checks) EXPECT_THAT(check.name, HasSubstr("bfloat16"));
+  int of_kv = 0;
+  for (const Check& check : report.checks) {
+    EXPECT_THAT(check.name, HasSubstr("bfloat16"));
+    if (check.name.starts_with("bfloat16 KV:")) ++of_kv;
+  }
+  EXPECT_EQ(of_kv, 2);
 }
 
 }  // namespace

@@ -46,8 +46,12 @@ Bundle build_changed(const std::filesystem::path& folder, std::string_view key, 
 TEST(EmbeddedModel, IsAsInTransformers) {
   const TemporaryFolder folder;
   const Bundle bundle = build_checkpoint_bundle(kTiny, folder.path() / "tiny.trtmc");
-  const VerifyReport report = verify_case(bundle, "cpu", golden_of(kPrompts), "smollm3-tiny", 2);
+  const VerifyReport report =
+      verify_case(bundle, "cpu", golden_of(kPrompts), "smollm3-tiny", KvType::kF32, 2);
   EXPECT_TRUE(report.passed()) << failures(report);
+  const VerifyReport with_bfloat16_kv =
+      verify_case(bundle, "cpu", golden_of(kPrompts), "smollm3-tiny", KvType::kBF16, 2);
+  EXPECT_TRUE(with_bfloat16_kv.passed()) << failures(with_bfloat16_kv);
   EXPECT_EQ(failures(verify_checkpoint(bundle, kTiny)), "");
   EXPECT_TRUE(verify_hashes(bundle).passed());
 }
@@ -56,7 +60,7 @@ TEST(EmbeddedModel, StaysSoOver2000Positions) {
   const TemporaryFolder folder;
   const Bundle bundle = build_checkpoint_bundle(kTiny, folder.path() / "tiny.trtmc");
   const Json golden = golden_of({"long", "2_raw", "3_raw", "5_raw"});
-  const VerifyReport report = verify_case(bundle, "cpu", golden, "smollm3-tiny", 2);
+  const VerifyReport report = verify_case(bundle, "cpu", golden, "smollm3-tiny", KvType::kF32, 2);
   EXPECT_TRUE(report.passed()) << failures(report);
 }
 
@@ -72,10 +76,14 @@ class WrongEmbeddedModel : public testing::TestWithParam<Change> {};
 TEST_P(WrongEmbeddedModel, FailsTheGates) {
   const TemporaryFolder folder;
   const Bundle bundle = build_changed(folder.path(), GetParam().key, GetParam().value);
-  const VerifyReport report = verify_case(bundle, "cpu", golden_of(kPrompts), "smollm3-tiny", 2);
+  const VerifyReport report =
+      verify_case(bundle, "cpu", golden_of(kPrompts), "smollm3-tiny", KvType::kF32, 2);
   EXPECT_NE(failures(report, "float32:"), "");
   EXPECT_EQ(failures(report, "bfloat16:") != "", GetParam().bfloat16_sees)
       << failures(report, "bfloat16:");
+  const VerifyReport with_bfloat16_kv =
+      verify_case(bundle, "cpu", golden_of(kPrompts), "smollm3-tiny", KvType::kBF16, 2);
+  EXPECT_NE(failures(with_bfloat16_kv, "bfloat16 KV:"), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, WrongEmbeddedModel,

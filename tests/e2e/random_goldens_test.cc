@@ -44,6 +44,15 @@ TEST_P(RandomGolden, IsAsInTransformers) {
   EXPECT_EQ(failures(verify_checkpoint(bundle, folder.path() / "checkpoint")), "");
 }
 
+TEST_P(RandomGolden, IsAsInTransformersWithKvOfBfloat16) {
+  const TemporaryFolder folder;
+  const Json golden = random_golden(GetParam().name);
+  const Bundle bundle = build_golden_bundle(golden, folder.path());
+  const VerifyReport report =
+      verify_case(bundle, GetParam().backend, golden, "smollm3-random", KvType::kBF16);
+  EXPECT_TRUE(report.passed()) << failures(report);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, RandomGolden, testing::ValuesIn(golden_runs()),
                          [](const auto& run) { return run.param.name + "_" + run.param.backend; });
 

@@ -18,12 +18,13 @@ Json random_golden(std::string_view name) {
 }
 
 VerifyReport verify_case(const Bundle& bundle, std::string_view backend, Json golden,
-                         std::string_view manifest_case, int num_threads) {
+                         std::string_view manifest_case, KvType kv_type, int num_threads) {
+  ExecutorOptions options;
+  options.num_threads = num_threads;
+  options.kv_type = kv_type;
   const auto manifest = kSource / "tests/e2e/smollm3" / fmt::format("{}.json", manifest_case);
   const Json thresholds = Json::parse(read_file(manifest));
   golden.set("thresholds", JsonCursor(thresholds).at("thresholds").json());
-  ExecutorOptions options;
-  options.num_threads = num_threads;
   return verify_goldens(bundle, backend, options, golden);
 }
 
