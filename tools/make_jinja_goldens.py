@@ -89,6 +89,8 @@ CASES = {
         "{{ msgs|groupby('role') }}", "{% for g, items in msgs|groupby('role') %}{{ g }}{{ items|length }}{% endfor %}{{ (msgs|groupby('role'))[0].grouper }}", "{{ 'foo bar_baz, 3'|wordcount }}", "{{ 'a b&c/d'|urlencode }} {{ {'a': 'x y', 'b': 1}|urlencode }}", "{{ undef|upper }}|{{ undef|length }}|{{ undef|trim }}", "{{ 5|length }}", "{{ none|abs }}", "{{ undef|int }}", "{{ 'foo bar baz qux'|truncate(9) }} {{ 'foo bar baz qux'|truncate(9, true) }}",
         "{{ d|attr('a') }}|{{ 'x'|attr('upper') is callable }}", "{{ [1, 2]|map('nope')|list }}", "{{ [1, 'a']|map('abs')|first }}", "{{ [1, 'a']|map('abs')|list }}", "{{ (5|items) is defined }}", "{{ '<i>%s</i>'|safe % '<' }} {{ ('<i>{}</i>'|safe).format('<') }} {{ ('%s'|safe)|format('<'|safe) }} {{ ('<b>'|safe)|list }} {{ [('<b>'|safe)|last, ('<b>'|safe)|first] }}", "{{ 1|string + '2' }} {{ [1]|string }}", "{{ -5|abs }} {{ (-5)|abs }} {{ 1.5|abs }}", "{% filter upper|replace('A', 'B') %}a{{ 'a' }}{% endfilter %}", "{{ [1, 2, 3]|length }} {{ 'añ'|count }} {{ d|length }}",
     ],
+    "more filters": ["{{ [1, 2]|batch(none)|list }} {{ [1, 2, 3]|batch(2.0)|list }} {{ [1, 2]|batch('a')|list }} {{ [1, 2]|batch(undef)|list }}", "{{ [1]|batch('a', 'x')|list }}", "{{ [1]|batch(2.5, 'x')|list }}",
+                     "{{ undef|attr('__class__') }}|{{ undef|attr('__nope__') }}|{{ s|attr('__class__') }}|", "{{ undef|attr('x') }}"],
     "tests": ["{{ undef is defined }} {{ i is defined }} {{ none is none }} {{ none is defined }} {{ d.nope is undefined }}", "{{ 's' is string }} {{ 1 is string }} {{ 1 is number }} {{ true is number }} {{ 1.5 is float }} {{ 1 is integer }} {{ true is integer }} {{ true is boolean }} {{ 1 is boolean }}",
               "{{ {} is mapping }} {{ [] is mapping }} {{ [] is sequence }} {{ 's' is sequence }} {{ {} is sequence }} {{ 5 is sequence }} {{ 's' is iterable }} {{ 5 is iterable }} {{ undef is iterable }}", "{{ true is true }} {{ 1 is true }} {{ false is false }}", "{{ 3 is odd }} {{ 4 is even }} {{ 9 is divisibleby 3 }}",
               "{{ 1 is eq 1 }} {{ 1 is equalto(1.0) }} {{ 1 is ne 2 }} {{ 1 is lt 2 }} {{ 1 is le 1 }} {{ 1 is gt 2 }} {{ 1 is ge 1 }} {{ 1 is sameas 1 }} {{ 1 is sameas 1.0 }}", "{{ 'a' is in 'abc' }} {{ 1 is in [2] }} {{ 'a' is not in 'abc' }}", "{{ 'ab' is lower }} {{ 'AB' is upper }} {{ '1' is lower }}", "{{ s.upper is callable }} {{ s is callable }} {{ undef is callable }}",
@@ -108,6 +110,9 @@ CASES = {
         "{% print 5[1:2], i %}", "{{ ([2, 1]|sort)[0] }} {{ {'b': 1}|tojson }} {{ ('<'|e)|list }}", "{% for x in [1, 2]|batch(1) %}{{ x }}{% endfor %}", "{% filter replace('a', 1 ~ 2) %}a{% endfilter %}", "{{ 1 / 0 or 'x' }}", "{{ false and 1 / 0 }}",
     ],
     "formats": [
+        "{{ '{:{}}|{:>{}.{}f}|{0:{1}}'.format('a', 3, 2.5, 8, 2) }}", "{{ '{:{}}|{:>{}.{}f}|{:{}}'.format('a', 3, 2.5, 8, 2, 7, '+d') }}", "{{ '{:{:{}}}'.format('a', 3, 2) }}", "{{ '{:{:>2}}|{:{'.format('a', 3) }}", "{{ '{:{:>2}}|'.format('a', 3) }}",
+        "{{ '{0:{1}{x}}'.format(5, '<', x=4) }}|",
+        "{{ '%.0c|%3.2c' % (65, 'é') }}",
         "{{ '%#.0f %#g %#.3g %#e %.0e %#.0e %g' % (2.5, 1.5, 100.0, 1.0, 12345.0, 3.0, 0.0) }}", "{{ '%.3d|%5.3d|%-6.2x|%#.3X|%08.3d|%.0d|%+.2i' % (5, 5, 255, 10, -5, 0, true) }}", "{{ '%#x %#o %#X' % (0, 8, 255) }}",
         "{{ '%a|%5.2a|%r|%a' % ('é\\n🙂', 'é', 'é', ['Б']) }}", "{{ ('%a %r'|safe) % ('<é>', '<é>') }}", "{{ '{!a} {!r:>6}'.format('é', 'b') }}", "{{ '{!x}'.format(1) }}",
         "{{ '{:,.2}|{:+}|{:#}|{:_}|{:.3}|{:#.3}|{:.1}|{: }'.format(0.0, 2.5, 1e16, 12345.5, 1234.5, 1e5, 123.0, 1.0) }}", "{{ '{:07,.2f}|{:04,}|{:012,d}|{:#012_x}|{:010,}'.format(1234.5, 123, -12345, 123456, 1234.5) }}",

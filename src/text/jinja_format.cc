@@ -163,6 +163,7 @@ class PercentFormatter {
         refuse_non_number(value, spec.type);
         return format_number(meter_, value, spec);
       case 'c':
+        spec.precision.reset();
         return character(value, spec);
       default:
         fail_unsupported(fmt::format("the format %{} is not supported", spec.type));
@@ -218,7 +219,8 @@ class BraceFormatter {
   }
 
  private:
-  std::string field() {
+  // A field may stand in the specification of another, but not in that of such a one.
+  std::string field(bool nested = false) {
     Value value = looked_up();
     if (scanner_.skip('!')) {
       const char conversion = scanner_.take();
@@ -227,9 +229,13 @@ class BraceFormatter {
       }
       value = paid_text(interpreter_.meter(), value, conversion, false);
     }
-    std::string_view specification;
+    std::string specification;
     if (scanner_.skip(':')) specification = scanner_.take_until("{}");
-    if (scanner_.peek() == '{') fail_unsupported("a field within a field is not supported");
+    while (scanner_.skip('{')) {
+      if (nested) fail("the fields of a format are nested too deeply");
+      specification += field(true);
+      specification += scanner_.take_until("{}");
+    }
     if (!scanner_.skip('}')) fail("a field of a format has no '}'");
     // What is not text needs no escape.
     std::string text = laid_out(value, specification);

@@ -308,7 +308,7 @@ Value attribute(Interpreter& interpreter, const Value& value, std::string_view n
 }
 
 Value own_attribute(Interpreter& interpreter, const Value& value, std::string_view name) {
-  refuse_undefined(value);
+  if (!name.starts_with("__")) refuse_undefined(value);
   if (auto found = python_attribute(interpreter, value, name)) return *found;
   return Value::undefined({std::string(name), value.type_name(), {}});
 }

@@ -186,22 +186,24 @@ Value filter_sum(Interpreter& interpreter, const Value& value, const Arguments& 
   return total;
 }
 
-// Lists of `size` items each, the last one filled up with `fill` unless that is none.
+// Lists of `linecount` items each, the last one filled up with `fill_with` unless that is none.
+// Python compares the count only, so that one which is no number cuts nowhere.
 Value filter_batch(Interpreter& interpreter, const Value& value, const Arguments& arguments) {
   const BoundArguments bound(arguments, "batch", {"linecount", "fill_with"}, 1);
   const Value fill = bound.value_or(1, None{});
+  const Value& count = bound.at(0);
   return generator([&](std::vector<Value>& batches) {
-    const int64_t size = bound.integer(0);
     std::vector<Value> batch;
-    const auto current_size = [&] { return static_cast<int64_t>(batch.size()); };
+    const auto size = [&] { return Value(static_cast<int64_t>(batch.size())); };
     for (const Value& item : items_of(interpreter.meter(), value)) {
-      if (current_size() == size) batches.push_back(Value::list(std::exchange(batch, {})));
+      if (equal(size(), count)) batches.push_back(Value::list(std::exchange(batch, {})));
       batch.push_back(item);
     }
     if (batch.empty()) return;
-    if (!fill.is_none() && size > current_size()) {
-      interpreter.meter().make_items(static_cast<size_t>(size));
-      batch.resize(static_cast<size_t>(size), fill);
+    if (!fill.is_none() && compare(size(), count, "<") == -1) {
+      const auto wanted = static_cast<size_t>(bound.integer(0));
+      interpreter.meter().make_items(wanted);
+      batch.resize(wanted, fill);
     }
     batches.push_back(Value::list(std::move(batch)));
   });

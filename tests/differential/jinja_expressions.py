@@ -108,37 +108,55 @@ class Expressions:
     def filter_arguments(self, name):
         pick, argument = self.pick, self.argument
         forms = {
-            "default": [f"({argument()})", f"({argument()}, true)", f"({argument()}, boolean={pick(['true', 'false', 'i'])})"], "round": [f"({pick(['0', '1', '2', '-1', 'i'])})", f"({pick(['0', '1', '2', '-1'])}, {pick(['ceil', 'floor', 'common'])!r})"],
-            "sort": ["(true)", "(reverse=true)", "(case_sensitive=true)", f"(attribute={self.path()})"], "join": [f"({argument()})", f"({self.string()}, attribute={self.path()})", f"({self.string()})"],
-            "unique": ["(true)", f"(attribute={self.path()})"], "dictsort": ["(true)", "(by='value')", "(false, 'key', true)", "(reverse=true)"],
-            "tojson": ["(indent=2)", "(ensure_ascii=true)", "(sort_keys=true)", "(separators=(',', ':'))", "(indent=0)", f"(indent={self.small()})"], "sum": [f"(start={self.number()})", f"({self.path()})"],
-            "min": ["(true)", f"(attribute={self.path()})"], "max": ["(true)", f"(attribute={self.path()})"], "int": [f"({argument()})", "(0, 16)", "(0, 2)", "(7, base=0)"], "float": [f"({argument()})"],
-            "trim": [f"({self.string()})"], "groupby": [f"({self.path()})", f"({self.path()}, default={argument()})", f"({self.path()}, case_sensitive=true)"], "batch": ["(2)", "(3, 'f')", f"({self.small()})"],
-            "slice": ["(2)", "(3, 'f')", f"({self.small()})"], "attr": [f"({pick(['upper', 'real', 'a', 'items', 'nope', '__class__'])!r})"],
-            "format": [f"({self.arguments(3)})", f"(a={argument()})"], "indent": ["(2)", "(4, true)", "('> ', blank=true)", "(width=1, first=true)"], "replace": [f"({argument()}, {argument()})", f"({self.string()}, {self.string()}, {self.small()})"],
-            "truncate": ["(5)", "(7, true, '..', 0)", "(9, leeway=0)", f"({self.small()})"], "center": ["(9)", "(20)"],
-            "select": [f"({self.inner_test()})"], "reject": [f"({self.inner_test()})"], "selectattr": [f"({self.path()})", f"({self.path()}, {self.inner_test()})"],
-            "rejectattr": [f"({self.path()})", f"({self.path()}, {self.inner_test()})"],
-            "map": [f"({pick(['upper', 'int', 'length', 'string', 'trim', 'abs', 'first', 'tojson', 'nope'])!r})", f"(attribute={self.path()})", f"(attribute={self.path()}, default={argument()})", f"('replace', {self.string()}, {self.string()})", "('default', 'x', true)"],
+            "default": lambda: [f"({argument()})", f"({argument()}, true)", f"({argument()}, boolean={pick(['true', 'false', 'i'])})"], "round": lambda: [f"({pick(['0', '1', '2', '-1', 'i'])})", f"({pick(['0', '1', '2', '-1'])}, {pick(['ceil', 'floor', 'common'])!r})"],
+            "sort": lambda: ["(true)", "(reverse=true)", "(case_sensitive=true)", f"(attribute={self.path()})"], "join": lambda: [f"({argument()})", f"({self.string()}, attribute={self.path()})", f"({self.string()})"],
+            "unique": lambda: ["(true)", f"(attribute={self.path()})"], "dictsort": lambda: ["(true)", "(by='value')", "(false, 'key', true)", "(reverse=true)"],
+            "tojson": lambda: ["(indent=2)", "(ensure_ascii=true)", "(sort_keys=true)", "(separators=(',', ':'))", "(indent=0)", f"(indent={self.small()})"], "sum": lambda: [f"(start={self.number()})", f"({self.path()})"],
+            "min": lambda: ["(true)", f"(attribute={self.path()})"], "max": lambda: ["(true)", f"(attribute={self.path()})"], "int": lambda: [f"({argument()})", "(0, 16)", "(0, 2)", "(7, base=0)"], "float": lambda: [f"({argument()})"],
+            "trim": lambda: [f"({self.string()})"], "groupby": lambda: [f"({self.path()})", f"({self.path()}, default={argument()})", f"({self.path()}, case_sensitive=true)"], "batch": lambda: ["(2)", "(3, 'f')", f"({self.small()})"],
+            "slice": lambda: ["(2)", "(3, 'f')", f"({self.small()})"], "attr": lambda: [f"({pick(['upper', 'real', 'a', 'items', 'nope', '__class__'])!r})"],
+            "format": lambda: [f"({self.arguments(3)})", f"(a={argument()})"], "indent": lambda: ["(2)", "(4, true)", "('> ', blank=true)", "(width=1, first=true)"], "replace": lambda: [f"({argument()}, {argument()})", f"({self.string()}, {self.string()}, {self.small()})"],
+            "truncate": lambda: ["(5)", "(7, true, '..', 0)", "(9, leeway=0)", f"({self.small()})"], "center": lambda: ["(9)", "(20)"],
+            "select": lambda: [f"({self.inner_test()})"], "reject": lambda: [f"({self.inner_test()})"], "selectattr": lambda: [f"({self.path()})", f"({self.path()}, {self.inner_test()})"],
+            "rejectattr": lambda: [f"({self.path()})", f"({self.path()}, {self.inner_test()})"],
+            "map": lambda: [f"({pick(['upper', 'int', 'length', 'string', 'trim', 'abs', 'first', 'tojson', 'nope'])!r})", f"(attribute={self.path()})", f"(attribute={self.path()}, default={argument()})", f"('replace', {self.string()}, {self.string()})", "('default', 'x', true)"],
         }
         needed = {"replace", "batch", "slice", "attr", "groupby", "map", "selectattr", "rejectattr"}
         if name not in forms or (name not in needed and self.chance(0.5)):
             return ""
-        return self.pick(forms[name])
+        return self.pick(forms[name]())
+
+    def subject(self, name):
+        """What the filter is meant for."""
+        if name in ("abs", "round", "int", "float"):
+            return self.pick(["i", "f", self.number()]).lstrip("-")
+        if name in ("items", "dictsort"):
+            return self.pick(["d", "{'b': 1, 'a': 2}"])
+        if name in ("groupby", "selectattr", "rejectattr", "map", "sum"):
+            return "rows"
+        if name in ("sort", "min", "max", "join", "unique", "first", "last", "reverse", "batch", "slice", "select", "reject", "list"):
+            return self.pick(["l", "l", "m", "rows", "s", "range(4)", "[3, 1, 2]"])
+        return self.pick(["s", "t", self.string()])
 
     def filtered(self, depth):
-        text = self.grouped(depth)
-        for _ in range(self.pick([1, 1, 2, 3])):
-            name = self.pick(FILTERS)
+        names = [self.pick(FILTERS) for _ in range(self.pick([1, 1, 2, 3]))]
+        text = self.subject(names[0]) if self.chance(0.5) else self.grouped(depth)
+        for name in names:
             text += f"|{name}{self.filter_arguments(name)}"
-            if name in ITERATORS and self.chance(0.85):
+            if name in ITERATORS:  # Else an address may be printed.
                 text += self.pick(["|list", "|list", "|join(',')", "|first", "|length", "|sort|list", "|last"])
         return text
 
     def method(self, depth):
         name = self.pick(list(METHODS))
         receiver = self.pick(["s", "t", "l", "d", "any1", self.string(), self.grouped(depth)])
-        # Python gives no byte offsets, so what it prints of views and methods is no address here.
+        if self.chance(0.6):
+            receiver = "d" if name in ("get", "items", "keys", "values", "copy", "update") else self.pick(["s", "t", self.string()])
+        if self.chance(0.6):
+            arguments = [self.string(), self.pick([self.string(), "2"]), self.small()][:self.random.randint(min(METHODS[name], 1), METHODS[name])]
+            if name in ("center", "ljust", "rjust", "zfill") and arguments:
+                arguments[0] = "9"
+            return f"{receiver}.{name}({', '.join(arguments)})"
         return f"{receiver}.{name}({self.arguments(METHODS[name])})"
 
     def percent_format(self):
@@ -148,6 +166,8 @@ class Expressions:
     def brace_format(self):
         spec = lambda: self.pick(["", ":"]) + "".join([self.pick(["", "<", ">", "^", "*^", "="]), self.pick(["", "+", " "]), self.pick(["", "#"]), self.pick(["", "0"]), self.pick(["", "7"]), self.pick(["", ","]),
                                                         self.pick(["", ".2"]), self.pick(["", "s", "d", "f", "g", "e", "x", "b", "%"])])
+        if self.chance(0.1):
+            return f"'{{:{{}}}}|{{:>{{}}.{{}}{self.pick('fds')}}}'.format({self.atom()}, {self.pick(['5', 'i', self.string()])}, {self.atom()}, 8, {self.pick(['2', 'i', 's'])})"
         field = lambda: "{" + self.pick(["", "", "!r", "!s"]) + (spec() if self.chance(0.6) else "") + "}"
         return f"'{field()}|{field()}'.format({self.atom()}, {self.atom()})"
 
@@ -178,7 +198,7 @@ class Expressions:
         if kind == 14:
             return f"{inner()} if {inner()}" + self.pick(["", f" else {inner()}"])
         if kind == 15:
-            return self.pick([f"not {group()}", f"-{group()}", f"+{group()}", f"{self.number()} ** {self.pick(['2', '3', '0', 'i'])}", f"i ** {self.pick(['2', '3', '-1'])}", f"{self.pick(['2', '9.0', '0'])} ** {self.pick(['0.5', 'f', '1.5'])}", f"{self.number()} < {inner()} <= {self.number()}"])
+            return self.pick([f"not {group()}", f"-{group()}", f"+{group()}", f"{self.pick(['-2', '3', '1.5', '-0.0', '10', '-1', 'f'])} ** {self.pick(['2', '3', '0', 'i', 'b', 's'])}", f"i ** {self.pick(['2', '3', '-1'])}", f"{self.pick(['2', '9.0', '0'])} ** {self.pick(['0.5', 'f', '1.5'])}", f"{self.number()} < {inner()} <= {self.number()}"])
         if kind == 16:
             return self.percent_format()
         if kind == 17:
