@@ -44,6 +44,8 @@ class Conversation {
 
 void Conversation::hold_at_terminal() {
   at_terminal_ = true;
+  // One that comes after an answer has ended and before the prompt stands is spent.
+  const InterruptScope between([] {});
   if (!console_.quiet()) {
     console_.note(fmt::format("{} on {}; /help shows the commands\n",
                               model_.bundle().manifest().source, model_.executor().description()));

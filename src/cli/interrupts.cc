@@ -6,6 +6,7 @@
 #include <csignal>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "base/check.h"
 
@@ -54,14 +55,14 @@ void install_interrupts() {
 
 InterruptScope::InterruptScope(std::function<void()> action) {
   const std::lock_guard lock(g_mutex);
-  TRTMC_CHECK(!g_action, "an interrupt action within another");
-  g_action = std::move(action);
+  outer_ = std::exchange(g_action, std::move(action));
   g_times = 0;
 }
 
 InterruptScope::~InterruptScope() {
   const std::lock_guard lock(g_mutex);
-  g_action = nullptr;
+  g_action = std::move(outer_);
+  g_times = 0;
 }
 
 }  // namespace trtmc

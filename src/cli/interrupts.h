@@ -21,6 +21,9 @@ class InterruptScope {
   ~InterruptScope();  // Waits for an action that is running.
   InterruptScope(const InterruptScope&) = delete;
   InterruptScope& operator=(const InterruptScope&) = delete;
+
+ private:
+  std::function<void()> outer_;
 };
 
 }  // namespace trtmc

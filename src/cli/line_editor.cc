@@ -75,7 +75,8 @@ void LineEditor::Impl::open() {
   el_set(editor, EL_HIST, ::history, history);
   // While a line is edited, Ctrl-C is a key like others and not a signal.
   el_set(editor, EL_SETTY, "-d", "-isig", nullptr);
-  el_set(editor, EL_ADDFN, "trtmc-interrupt", "give the line up", on_interrupt);
+  // The wide form: the other one leaks its two texts.
+  el_wset(editor, EL_ADDFN, L"trtmc-interrupt", L"give the line up", on_interrupt);
   el_set(editor, EL_BIND, "^C", "trtmc-interrupt", nullptr);
   el_set(editor, EL_BIND, "^R", "em-inc-search-prev", nullptr);
 }
@@ -84,6 +85,8 @@ LineEditor::Line LineEditor::Impl::read_one() {
   const Utf8Locale locale;
   interrupted = false;
   int count = 0;
+  el_set(editor, EL_PREP_TERM,
+         1);  // Before the prompt, so that what is typed at once is edited too.
   const char* const text = el_gets(editor, &count);
   if (interrupted) {
     std::fputs("^C\n", stderr);

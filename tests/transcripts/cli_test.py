@@ -308,7 +308,8 @@ class Chat(unittest.TestCase):
         terminal.type("Tell me a story about a dog.\r")
         terminal.expect("\r\n")
         time.sleep(1)
-        terminal.type("\x03")
+        # The second one comes when the answer is ending, or has ended: no reason to end the program.
+        terminal.type("\x03\x03")
         terminal.expect("(stopped)")
         terminal.expect("> ")
         terminal.type("/exit\r")
@@ -328,6 +329,7 @@ class Chat(unittest.TestCase):
         terminal.expect("> ")
         terminal.type("/é\x7f\x7f/reset\r")
         terminal.expect("the conversation is forgotten")
+        terminal.expect("> ")
         terminal.type("\x04")
         self.assertEqual(terminal.wait(), 0)
 
