@@ -162,7 +162,7 @@ class BuildLines {
 
 void write_bundle(const BuildCommand& command, const BuildPlan& plan, BuildLines& lines) {
   std::atomic<bool> interrupted = false;
-  const InterruptScope interrupt([&] { interrupted = true; });
+  const InterruptScope interrupt([&] { interrupted = true; }, InterruptScope::Termination::kActs);
   ThreadPool pool(command.threads > 0 ? command.threads : ThreadPool::default_num_threads());
   build_bundle(plan, command.output,
                command.force ? AtomicFile::IfExists::kReplace : AtomicFile::IfExists::kRefuse, pool,

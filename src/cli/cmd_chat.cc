@@ -44,8 +44,8 @@ class Conversation {
 
 void Conversation::hold_at_terminal() {
   at_terminal_ = true;
-  // One that comes after an answer has ended and before the prompt stands is spent.
-  const InterruptScope between([] {});
+  // One that comes before the answer has begun stops it; one that comes after its end is spent.
+  InterruptScope around_answers;
   if (!console_.quiet()) {
     console_.note(fmt::format("{} on {}; /help shows the commands\n",
                               model_.bundle().manifest().source, model_.executor().description()));
@@ -55,9 +55,11 @@ void Conversation::hold_at_terminal() {
   bool interrupted = false;
   while (true) {
     const LineEditor::Line line = editor.read();
+    around_answers.forget();
     if (line.kind == LineEditor::Line::Kind::kEnd) return;
     if (line.kind == LineEditor::Line::Kind::kInterrupt) {
-      if (interrupted) throw Interrupted();
+      // Whoever hit it before the question stood there has not answered it.
+      if (interrupted && !line.typed_ahead) throw Interrupted();
       interrupted = true;
       console_.note("Ctrl-C once more, or Ctrl-D, ends the conversation\n");
       continue;

@@ -1,68 +1,159 @@
 #include "cli/interrupts.h"
 
+#include <termios.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include "base/check.h"
+#include "base/clock.h"
 
 namespace trtmc {
 namespace {
 
 constexpr int kInterruptedStatus = 130;
-// So many within one action end the program all the same: what was to stop does not react.
-constexpr int kImpatient = 3;
+constexpr double kPatienceMs = 2000;
 
-int g_pipe[2] = {-1, -1};  // The handler writes a byte, the watching thread reads it.
-std::mutex g_mutex;
-std::function<void()> g_action;  // Guarded by g_mutex; empty: end the program.
-int g_times = 0;                 // Guarded by g_mutex; since g_action was set.
+int g_pipe[2] = {-1, -1};  // The handler writes the signal's number, the watching thread reads it.
 
-void on_signal(int) {
+void on_signal(int number) {
   const int saved = errno;
-  [[maybe_unused]] const ssize_t written = write(g_pipe[1], "!", 1);
+  const auto byte = static_cast<unsigned char>(number);
+  [[maybe_unused]] const ssize_t written = write(g_pipe[1], &byte, 1);
   errno = saved;
 }
 
-void watch() {
-  char byte;
-  while (true) {
-    const ssize_t got = read(g_pipe[0], &byte, 1);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return;
-    const std::lock_guard lock(g_mutex);
-    if (!g_action || ++g_times >= kImpatient) _exit(kInterruptedStatus);
-    g_action();
-  }
+void take_over(int number) {
+  struct sigaction action {};
+  if (sigaction(number, nullptr, &action) != 0 || action.sa_handler == SIG_IGN) return;
+  action = {};
+  action.sa_handler = on_signal;
+  sigemptyset(&action.sa_mask);
+  // What the signal interrupts goes on: all that is to happen happens on the watching thread.
+  action.sa_flags = SA_RESTART;
+  sigaction(number, &action, nullptr);
+}
+
+[[noreturn]] void end_by(int number) {
+  signal(number, SIG_DFL);
+  raise(number);
+  _exit(128 + number);  // The caller had the signal blocked.
 }
 
 }  // namespace
 
-void install_interrupts() {
-  TRTMC_CHECK(g_pipe[0] < 0, "interrupts are installed twice");
-  if (pipe(g_pipe) != 0) return;  // Ctrl-C then keeps its default action.
-  struct sigaction action {};
-  action.sa_handler = on_signal;
-  sigemptyset(&action.sa_mask);
-  // Without SA_RESTART: a line being read at the terminal ends with EINTR.
-  sigaction(SIGINT, &action, nullptr);
-  std::thread(watch).detach();
+// What the watching thread and the scopes share.
+struct SignalWatch {
+  std::mutex mutex;
+  InterruptScope* scope = nullptr;        // The innermost one.
+  std::optional<SteadyTime> first;        // The first Ctrl-C that no scope is done with.
+  bool kept = false;                      // It waits for an action.
+  int ended_by = 0;                       // SIGTERM or SIGHUP, once it has called an action.
+  std::optional<termios> terminal_modes;  // To be restored before the end.
+
+  [[noreturn]] void loop();
+  void on_interrupt();
+  void on_termination(int number);
+  void restore_terminal() const;
+};
+
+namespace {
+
+// Never destroyed: the watching thread outlives main().
+SignalWatch& watch() {
+  static auto& instance = *new SignalWatch;
+  return instance;
 }
 
-InterruptScope::InterruptScope(std::function<void()> action) {
-  const std::lock_guard lock(g_mutex);
-  outer_ = std::exchange(g_action, std::move(action));
-  g_times = 0;
+}  // namespace
+
+// In the background the terminal is somebody else's, and touching it would stop the program.
+void SignalWatch::restore_terminal() const {
+  if (!terminal_modes || tcgetpgrp(STDIN_FILENO) != getpgrp()) return;
+  tcsetattr(STDIN_FILENO, TCSANOW, &*terminal_modes);
+}
+
+void SignalWatch::on_interrupt() {
+  const SteadyTime now = std::chrono::steady_clock::now();
+  if (scope == nullptr || (first && milliseconds_between(*first, now) > kPatienceMs)) {
+    restore_terminal();
+    _exit(kInterruptedStatus);
+  }
+  if (!first) first = now;
+  kept = !scope->action_;
+  if (scope->action_) scope->action_();
+}
+
+void SignalWatch::on_termination(int number) {
+  if (scope != nullptr && scope->termination_ == InterruptScope::Termination::kActs) {
+    ended_by = number;
+    return scope->action_();
+  }
+  restore_terminal();
+  end_by(number);
+}
+
+void SignalWatch::loop() {
+  while (true) {
+    unsigned char number = 0;
+    const ssize_t got = read(g_pipe[0], &number, 1);
+    if (got < 0 && errno == EINTR) continue;
+    TRTMC_CHECK(got == 1, "the pipe of signals is gone");
+    const std::lock_guard lock(mutex);
+    number == SIGINT ? on_interrupt() : on_termination(number);
+  }
+}
+
+void install_interrupts() {
+  TRTMC_CHECK(g_pipe[0] < 0, "interrupts are installed twice");
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
+  if (pipe(g_pipe) != 0) return;  // The others then keep their default action.
+  std::thread([] { watch().loop(); }).detach();
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) take_over(number);
+}
+
+int interrupted_status() {
+  const std::lock_guard lock(watch().mutex);
+  if (watch().ended_by != 0) end_by(watch().ended_by);
+  return kInterruptedStatus;
+}
+
+InterruptScope::InterruptScope(std::function<void()> action, Termination termination)
+    : action_(std::move(action)), termination_(termination) {
+  const std::lock_guard lock(watch().mutex);
+  outer_ = std::exchange(watch().scope, this);
+  if (action_ && std::exchange(watch().kept, false)) action_();
 }
 
 InterruptScope::~InterruptScope() {
-  const std::lock_guard lock(g_mutex);
-  g_action = std::move(outer_);
-  g_times = 0;
+  const std::lock_guard lock(watch().mutex);
+  watch().scope = outer_;
+  watch().kept = false;
+  watch().first.reset();
+}
+
+void InterruptScope::forget() {
+  const std::lock_guard lock(watch().mutex);
+  watch().kept = false;
+  watch().first.reset();
+}
+
+TerminalScope::TerminalScope() {
+  termios modes{};
+  if (tcgetattr(STDIN_FILENO, &modes) != 0) return;
+  const std::lock_guard lock(watch().mutex);
+  watch().terminal_modes = modes;
+}
+
+TerminalScope::~TerminalScope() {
+  const std::lock_guard lock(watch().mutex);
+  watch().terminal_modes.reset();
 }
 
 }  // namespace trtmc

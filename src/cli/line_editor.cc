@@ -2,11 +2,16 @@
 
 #include <histedit.h>
 #include <locale.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <clocale>
+#include <csignal>
 #include <cstdio>
 #include <string_view>
 #include <system_error>
+
+#include "cli/interrupts.h"
 
 namespace trtmc {
 namespace {
@@ -57,7 +62,15 @@ struct LineEditor::Impl {
     of(editor)->interrupted = true;
     return CC_EOF;
   }
+  // As the terminal does where Ctrl-Z is a signal: to all of the shell's job.
+  static unsigned char on_suspend(EditLine* editor, int) {
+    of(editor)->set_editing(false);
+    kill(0, SIGTSTP);
+    of(editor)->set_editing(true);
+    return CC_REDISPLAY;
+  }
   void open();
+  void set_editing(bool on) const { el_set(editor, EL_PREP_TERM, on ? 1 : 0); }
   Line read_one();
 };
 
@@ -73,11 +86,13 @@ void LineEditor::Impl::open() {
   el_set(editor, EL_EDITOR, "emacs");
   el_set(editor, EL_PROMPT, prompt);
   el_set(editor, EL_HIST, ::history, history);
-  // While a line is edited, Ctrl-C is a key like others and not a signal.
+  // While a line is edited, Ctrl-C and Ctrl-Z are keys like others and not signals.
   el_set(editor, EL_SETTY, "-d", "-isig", nullptr);
   // The wide form: the other one leaks its two texts.
   el_wset(editor, EL_ADDFN, L"trtmc-interrupt", L"give the line up", on_interrupt);
   el_set(editor, EL_BIND, "^C", "trtmc-interrupt", nullptr);
+  el_wset(editor, EL_ADDFN, L"trtmc-suspend", L"stop until the shell's fg", on_suspend);
+  el_set(editor, EL_BIND, "^Z", "trtmc-suspend", nullptr);
   el_set(editor, EL_BIND, "^R", "em-inc-search-prev", nullptr);
 }
 
@@ -85,12 +100,14 @@ LineEditor::Line LineEditor::Impl::read_one() {
   const Utf8Locale locale;
   interrupted = false;
   int count = 0;
-  el_set(editor, EL_PREP_TERM,
-         1);  // Before the prompt, so that what is typed at once is edited too.
+  const TerminalScope terminal;
+  set_editing(true);  // Before the prompt shows, so that what is typed at once is edited too.
+  int waiting = 0;
+  const bool typed_ahead = ioctl(STDIN_FILENO, FIONREAD, &waiting) == 0 && waiting > 0;
   const char* const text = el_gets(editor, &count);
   if (interrupted) {
     std::fputs("^C\n", stderr);
-    return {Line::Kind::kInterrupt, ""};
+    return {Line::Kind::kInterrupt, "", typed_ahead};
   }
   if (text == nullptr || count <= 0) {
     std::fputs("\n", stderr);

@@ -17,7 +17,8 @@ class LineEditor {
   struct Line {
     enum class Kind { kText, kInterrupt, kEnd };  // Enter, Ctrl-C, Ctrl-D.
     Kind kind;
-    std::string text;  // Without its newline; lines joined where one ended in a backslash.
+    std::string text;          // Without its newline; lines joined where one ended in a backslash.
+    bool typed_ahead = false;  // Its first key was hit before the prompt showed.
   };
   Line read();
 

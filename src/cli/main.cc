@@ -10,7 +10,6 @@
 namespace trtmc {
 namespace {
 
-constexpr int kInterruptedStatus = 130;
 constexpr int kOutputClosedStatus = 141;  // As a shell shows a death by SIGPIPE.
 
 // A stream that the caller closed must not become the number of a file that is opened later. The
@@ -32,7 +31,7 @@ int run_and_report(std::span<const std::string> arguments, Console& console) {
   try {
     return run(arguments, console);
   } catch (const Interrupted&) {
-    return kInterruptedStatus;
+    return interrupted_status();
   } catch (const OutputClosed&) {
     return kOutputClosedStatus;
   } catch (const Error& error) {

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import unittest
 
@@ -203,7 +204,7 @@ class Streams(unittest.TestCase):
         process = self.long_answer(stdout=subprocess.PIPE)
         process.stdout.read(1)
         process.stdout.close()
-        self.assertIn(process.wait(TIMEOUT_S), (141, -signal.SIGPIPE))
+        self.assertEqual(process.wait(TIMEOUT_S), 141)
         self.assertEqual(process.stderr.read(), b"")
         process.stderr.close()
 
@@ -245,14 +246,15 @@ class Streams(unittest.TestCase):
 class Terminal:
     """trtmc on a pseudo-terminal, as a person uses it."""
 
-    def __init__(self, *arguments, home):
+    def __init__(self, *arguments, home, program=None):
         self.master, slave = pty.openpty()
+        self.first_modes = termios.tcgetattr(slave)
         environment = {"HOME": home, "TERM": "xterm", "PATH": "/usr/bin:/bin"}
-        self.process = subprocess.Popen([OPTIONS.bin / "trtmc", *arguments], stdin=slave, stdout=slave,
+        self.process = subprocess.Popen([program or OPTIONS.bin / "trtmc", *arguments], stdin=slave, stdout=slave,
                                         stderr=slave, env=environment, start_new_session=True,
                                         preexec_fn=lambda: os.set_inheritable(slave, True)
                                         or __import__("fcntl").ioctl(slave, 0x540E, 0))  # TIOCSCTTY
-        os.close(slave)
+        self.slave = slave  # Kept open: its modes are looked at when the program has ended.
         self.seen = ""
 
     def type(self, text):
@@ -273,9 +275,13 @@ class Terminal:
         before, self.seen = self.seen.split(text, 1)
         return before
 
+    def modes(self):
+        return termios.tcgetattr(self.slave)
+
     def wait(self):
         status = self.process.wait(TIMEOUT_S)
         os.close(self.master)
+        os.close(self.slave)
         return status
 
 
@@ -323,6 +329,44 @@ class Chat(unittest.TestCase):
         terminal.expect("> ")
         terminal.type("\x03")
         self.assertEqual(terminal.wait(), 130)
+
+    def test_ctrl_c_that_was_typed_before_the_question_does_not_answer_it(self):
+        terminal = self.chat()
+        terminal.expect("> ")
+        terminal.type("\x03\x03\x03/exit\r")
+        self.assertEqual(terminal.wait(), 0)
+
+    def test_ctrl_z_suspends_it_until_fg(self):
+        terminal = Terminal("--norc", "--noediting", "-i", home=self.folder.name, program="/bin/bash")
+        terminal.type(f"PS1='$ '; '{OPTIONS.bin}/trtmc' chat '{OPTIONS.bundle}'\r")
+        terminal.expect("> ")
+        terminal.type("half\x1a")
+        terminal.expect("Stopped")
+        terminal.type("fg\r")
+        terminal.expect("> half")
+        terminal.type("\x15/exit\r")
+        terminal.expect("$ ")
+        terminal.type("exit\r")
+        self.assertEqual(terminal.wait(), 0)
+
+    def test_a_signal_that_ends_it_restores_the_terminal(self):
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            terminal = self.chat()
+            terminal.expect("> ")
+            self.assertNotEqual(terminal.modes(), terminal.first_modes)
+            terminal.process.send_signal(number)
+            self.assertEqual(terminal.process.wait(TIMEOUT_S), -number)
+            self.assertEqual(terminal.modes(), terminal.first_modes)
+            terminal.wait()
+
+    def test_signals_at_the_prompt_do_not_end_the_line(self):
+        terminal = self.chat()
+        terminal.expect("> ")
+        for _ in range(3):
+            terminal.process.send_signal(signal.SIGINT)
+            time.sleep(0.05)
+        terminal.type("/exit\r")
+        self.assertEqual(terminal.wait(), 0)
 
     def test_letters_beyond_ascii_are_edited_whole(self):
         terminal = self.chat()
