@@ -272,7 +272,8 @@ BuildPlan plan_build(std::shared_ptr<const Checkpoint> checkpoint, const BuildOp
                    .quantization = "none",
                    .stop_ids = std::move(defaults.stop_ids),
                    .default_sampling = std::move(defaults.sampling),
-                   .markers = family.markers(source)};
+                   .markers = family.markers(source),
+                   .special_tokens = read_special_tokens(source)};
   plan_text(options, plan);
   plan.bundle_bytes = bundle_bytes(plan.manifest, planned_sections(plan));
   return plan;

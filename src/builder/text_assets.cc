@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -15,6 +17,7 @@ namespace {
 
 constexpr std::string_view kTokenizerFile = "tokenizer.json";
 constexpr std::string_view kTokenizerConfigFile = "tokenizer_config.json";
+constexpr std::string_view kSpecialTokensFile = "special_tokens_map.json";
 constexpr std::string_view kTemplateFile = "chat_template.jinja";
 constexpr uint64_t kMaxTemplateBytes = uint64_t{16} << 20;
 
@@ -50,6 +53,38 @@ std::optional<NamedText> find_chat_template(
     return template_of_tokenizer_config(*text);
   }
   return std::nullopt;
+}
+
+using SpecialTokens = std::map<std::string, std::string>;
+
+// "<s>", or {"content": "<s>", …}; nothing for what is neither.
+std::optional<std::string> token_text(const Json& token) {
+  if (token.string() != nullptr) return *token.string();
+  const Json* const content = token.find("content");
+  if (content == nullptr || content->string() == nullptr) return std::nullopt;
+  return *content->string();
+}
+
+// Of PreTrainedTokenizerBase.from_pretrained() and __init__(): the seven standard names; any other
+// "…_token" that has a text (add_bos_token has none); what extra_special_tokens gives a name.
+void add_special_tokens(const JsonCursor& file, SpecialTokens& tokens) {
+  constexpr std::string_view kStandard[] = {"bos_token", "eos_token", "unk_token", "sep_token",
+                                            "pad_token", "cls_token", "mask_token"};
+  for (const auto& [name, value] : file.members()) {
+    if (!name.ends_with("_token") || value.is_null()) continue;
+    const bool standard =
+        std::find(std::begin(kStandard), std::end(kStandard), name) != std::end(kStandard);
+    const std::optional<std::string> text = token_text(value.json());
+    if (!text && standard) value.fail("expected a text or an object with \"content\"");
+    if (text) tokens.insert_or_assign(std::string(name), *text);
+  }
+  const auto extra = file.find_set("extra_special_tokens");
+  if (!extra || extra->json().object() == nullptr) return;
+  for (const auto& [name, value] : extra->members()) {
+    const std::optional<std::string> text = token_text(value.json());
+    if (!text) value.fail("expected a text or an object with \"content\"");
+    tokens.insert_or_assign(std::string(name), *text);
+  }
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -100,6 +135,21 @@ std::optional<std::string> read_chat_template(
     const ChatTemplate parsed(found->text);
   });
   return std::move(found->text);
+}
+
+std::map<std::string, std::string> read_special_tokens(const Checkpoint& checkpoint) {
+  SpecialTokens tokens;
+  for (const std::string_view file : {kTokenizerConfigFile, kSpecialTokensFile}) {
+    const auto text = checkpoint.text_file(file);
+    if (!text) continue;
+    const bool complete = with_context(file, [&] {
+      const Json json = Json::parse(*text);
+      add_special_tokens(JsonCursor(json), tokens);
+      return JsonCursor(json).find("added_tokens_decoder").has_value();
+    });
+    if (complete) break;
+  }
+  return tokens;
 }
 
 std::string read_licence(const Checkpoint& checkpoint) {

@@ -158,7 +158,7 @@ FileHash read_file_hash(const JsonCursor& json) {
 Manifest read_manifest(const JsonCursor& json) {
   json.refuse_unknown_keys({"family", "strategy", "source", "source_revision", "source_files",
                             "producer", "licence", "unicode_version", "spec", "quantization",
-                            "stop_ids", "sampling", "markers"});
+                            "stop_ids", "sampling", "markers", "special_tokens"});
   Manifest manifest{.family = json.at("family").string(),
                     .strategy = json.at("strategy").string(),
                     .source = json.at("source").string(),
@@ -171,12 +171,18 @@ Manifest read_manifest(const JsonCursor& json) {
                     .quantization = json.at("quantization").string(),
                     .stop_ids = {},
                     .default_sampling = read_sampling(json.at("sampling")),
-                    .markers = read_markers(json.at("markers"))};
+                    .markers = read_markers(json.at("markers")),
+                    .special_tokens = {}};
   for (const JsonCursor& file : json.at("source_files").elements()) {
     manifest.source_files.push_back(read_file_hash(file));
   }
   for (const JsonCursor& id : json.at("stop_ids").elements()) {
     manifest.stop_ids.push_back(static_cast<TokenId>(id.integer_in(0, kMaxInt)));
+  }
+  if (const auto tokens = json.find("special_tokens")) {
+    for (const auto& [name, token] : tokens->members()) {
+      manifest.special_tokens.emplace(name, token.string());
+    }
   }
   return manifest;
 }
@@ -284,6 +290,11 @@ Json to_json(const Manifest& manifest) {
   json.set("stop_ids", array_of(manifest.stop_ids, [](TokenId id) { return Json(id); }));
   json.set("sampling", to_json(manifest.default_sampling));
   json.set("markers", to_json(manifest.markers));
+  // Left out by the versions that came before this key; without tokens a bundle is as theirs.
+  if (manifest.special_tokens.empty()) return json;
+  Json tokens;
+  for (const auto& [name, token] : manifest.special_tokens) tokens.set(name, token);
+  json.set("special_tokens", std::move(tokens));
   return json;
 }
 

@@ -2,6 +2,7 @@
 // is normative. Strict both ways: an unknown key is refused, a missing one too.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,7 @@ struct Manifest {
   std::vector<TokenId> stop_ids;
   SamplingParams default_sampling;
   OutputMarkers markers;
+  std::map<std::string, std::string> special_tokens;  // By the name that the chat template uses.
 
   bool operator==(const Manifest&) const = default;
 };

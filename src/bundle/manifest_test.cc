@@ -70,6 +70,15 @@ TEST(Manifest, ReadsBackEqual) {
   }
 }
 
+TEST(Manifest, SpecialTokensFollowTheMarkersAndMayBeMissing) {
+  Manifest manifest = tiny_manifest(true);
+  manifest.special_tokens = {{"eos_token", "</s>"}, {"bos_token", "<s>"}};
+  const std::string text = to_json(manifest).dump();
+  EXPECT_THAT(text, HasSubstr(R"("tool_close":""},"special_tokens":{"bos_token":"<s>",)"
+                              R"("eos_token":"</s>"}})"));
+  EXPECT_EQ(manifest_from_json(Json::parse(text)), manifest);
+}
+
 TEST(Manifest, ScalingsHaveTheirTypesName) {
   EXPECT_THAT(to_json(with_scaling(kYarn)).dump(),
               HasSubstr(R"("scaling":{"type":"yarn","factor":2.5,"beta_fast":32.0,"beta_slow":1.0,)"

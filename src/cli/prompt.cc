@@ -14,7 +14,8 @@ ChatTemplate open_chat_template(const Bundle& bundle) {
                 fmt::format("{}: the model has no chat template", bundle.path().string()),
                 "use `trtmc run --raw`, or build it with --chat-template FILE");
   }
-  return with_context("chat template", [&] { return ChatTemplate(*source); });
+  return with_context("chat template",
+                      [&] { return ChatTemplate(*source, bundle.manifest().special_tokens); });
 }
 
 Json message(std::string_view role, std::string_view content) {

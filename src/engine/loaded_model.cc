@@ -19,7 +19,7 @@ std::optional<ChatTemplate> make_chat_template(const Bundle& bundle) {
   const auto source = bundle.chat_template();
   if (!source) return std::nullopt;
   return with_context(bundle.path().string() + ": chat template",
-                      [&] { return ChatTemplate(*source); });
+                      [&] { return ChatTemplate(*source, bundle.manifest().special_tokens); });
 }
 
 }  // namespace

@@ -10,14 +10,18 @@
 namespace trtmc {
 
 struct ChatTemplate::Impl {
-  explicit Impl(std::string_view source) : tree(jinja::parse(source)) {
+  Impl(std::string_view source, std::map<std::string, std::string> tokens)
+      : tree(jinja::parse(source)), special_tokens(std::move(tokens)) {
     jinja::fold_constants(tree);
   }
 
   jinja::Template tree;
+  std::map<std::string, std::string> special_tokens;
 };
 
-ChatTemplate::ChatTemplate(std::string_view source) : impl_(std::make_unique<const Impl>(source)) {}
+ChatTemplate::ChatTemplate(std::string_view source,
+                           std::map<std::string, std::string> special_tokens)
+    : impl_(std::make_unique<const Impl>(source, std::move(special_tokens))) {}
 ChatTemplate::~ChatTemplate() = default;
 ChatTemplate::ChatTemplate(ChatTemplate&&) noexcept = default;
 ChatTemplate& ChatTemplate::operator=(ChatTemplate&&) noexcept = default;
@@ -25,6 +29,9 @@ ChatTemplate& ChatTemplate::operator=(ChatTemplate&&) noexcept = default;
 std::string ChatTemplate::render(const ChatInput& input) const {
   jinja::Dict variables;
   try {
+    for (const auto& [name, token] : impl_->special_tokens) {
+      variables.set(name, jinja::Value::from_json(Json(token)));
+    }
     for (const auto& [name, value] : input.template_kwargs) {
       variables.set(name, jinja::Value::from_json(value));
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ctime>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,8 +22,10 @@ struct ChatInput {
 
 class ChatTemplate {
  public:
-  // Throws kUnsupported or kInvalidArgument with line and column.
-  explicit ChatTemplate(std::string_view source);
+  // `special_tokens` are variables of the template ("bos_token": "<s>"); template_kwargs of the
+  // same name come before them. Throws kUnsupported or kInvalidArgument with line and column.
+  explicit ChatTemplate(std::string_view source,
+                        std::map<std::string, std::string> special_tokens = {});
   ~ChatTemplate();
   ChatTemplate(ChatTemplate&&) noexcept;
   ChatTemplate& operator=(ChatTemplate&&) noexcept;

@@ -123,6 +123,16 @@ TEST(ChatTemplate, SpecialTokensComeAsKwargs) {
             "<s>['d']");
 }
 
+TEST(ChatTemplate, SpecialTokensOfTheModelGiveWayToKwargs) {
+  ChatInput input;
+  input.messages = Json::Array();
+  const ChatTemplate text("{{ bos_token }}|{{ eos_token }}|{{ pad_token is defined }}",
+                          {{"bos_token", "<s>"}, {"eos_token", "</s>"}});
+  EXPECT_EQ(text.render(input), "<s>|</s>|False");
+  input.template_kwargs = {{"bos_token", "<mine>"}};
+  EXPECT_EQ(text.render(input), "<mine>|</s>|False");
+}
+
 TEST(ChatTemplate, AbsentToolsAndDocumentsAreNone) {
   ChatInput input;
   input.messages = Json::Array();

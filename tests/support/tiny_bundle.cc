@@ -63,7 +63,8 @@ Manifest tiny_manifest(bool tied) {
                     .quantization = "none",
                     .stop_ids = {3, 39},
                     .default_sampling = {},
-                    .markers = {"<think>", "</think>", "", ""}};
+                    .markers = {"<think>", "</think>", "", ""},
+                    .special_tokens = {}};
   manifest.default_sampling.temperature = 0.6;
   manifest.default_sampling.top_p = 0.95;
   return manifest;
