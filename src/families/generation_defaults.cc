@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -90,6 +92,85 @@ std::vector<TokenId> read_stop_ids(const Checkpoint& checkpoint,
   return {ids.begin(), ids.end()};
 }
 
+// Keys that are read here.
+constexpr std::string_view kRead[] = {
+    "eos_token_id", "temperature", "top_p", "min_p", "top_k", "do_sample", "repetition_penalty"};
+
+// Keys that change no answer of a decoder here: where the file comes from, ids that generate() adds
+// or pads with, what it returns beside the tokens, how it keeps its cache and drafts, beams alone.
+constexpr std::string_view kWithoutEffect[] = {"transformers_version",
+                                               "_from_model_config",
+                                               "_commit_hash",
+                                               "trust_remote_code",
+                                               "generation_kwargs",
+                                               "bos_token_id",
+                                               "pad_token_id",
+                                               "decoder_start_token_id",
+                                               "output_attentions",
+                                               "output_hidden_states",
+                                               "output_scores",
+                                               "output_logits",
+                                               "return_dict_in_generate",
+                                               "use_cache",
+                                               "cache_implementation",
+                                               "cache_config",
+                                               "return_legacy_cache",
+                                               "prefill_chunk_size",
+                                               "compile_config",
+                                               "disable_compile",
+                                               "low_memory",
+                                               "is_assistant",
+                                               "num_assistant_tokens",
+                                               "num_assistant_tokens_schedule",
+                                               "assistant_confidence_threshold",
+                                               "assistant_early_exit",
+                                               "assistant_lookbehind",
+                                               "target_lookbehind",
+                                               "prompt_lookup_num_tokens",
+                                               "max_matching_ngram_size",
+                                               "early_stopping",
+                                               "length_penalty",
+                                               "diversity_penalty"};
+
+// Numbers with which GenerationConfig's processors do nothing.
+constexpr std::pair<std::string_view, double> kNeutral[] = {{"num_beams", 1},
+                                                            {"num_beam_groups", 1},
+                                                            {"num_return_sequences", 1},
+                                                            {"penalty_alpha", 0},
+                                                            {"no_repeat_ngram_size", 0},
+                                                            {"encoder_no_repeat_ngram_size", 0},
+                                                            {"encoder_repetition_penalty", 1},
+                                                            {"typical_p", 1},
+                                                            {"epsilon_cutoff", 0},
+                                                            {"eta_cutoff", 0},
+                                                            {"guidance_scale", 1},
+                                                            {"min_length", 0},
+                                                            {"min_new_tokens", 0}};
+
+bool does_nothing(std::string_view key, const JsonCursor& value) {
+  const Json& json = value.json();
+  if (json.is_null() || json == Json(false)) return true;
+  if (json.array() != nullptr) return json.array()->empty();
+  if (json.object() != nullptr) return json.object()->empty();
+  if (json.kind_name() != "an integer" && json.kind_name() != "a number") return false;
+  const auto neutral = std::find_if(std::begin(kNeutral), std::end(kNeutral),
+                                    [&](const auto& entry) { return entry.first == key; });
+  return neutral != std::end(kNeutral) && value.number() == neutral->second;
+}
+
+void warn_of_unread(const JsonCursor& config) {
+  const auto in = [](std::string_view key, std::span<const std::string_view> keys) {
+    return std::find(keys.begin(), keys.end(), key) != keys.end();
+  };
+  for (const auto& [key, value] : config.members()) {
+    if (in(key, kRead) || in(key, kWithoutEffect) || does_nothing(key, value)) continue;
+    log_warning(
+        "generation_config.json: {} is {}, which trtmc leaves out: Transformers' generate() may "
+        "answer otherwise",
+        key, value.json().dump());
+  }
+}
+
 double number_or(const JsonCursor& config, std::string_view key, double fallback) {
   const auto member = config.find_set(key);
   return member ? member->number() : fallback;
@@ -129,6 +210,7 @@ GenerationDefaults read_generation_defaults(const Checkpoint& checkpoint,
   defaults.stop_ids = read_stop_ids(checkpoint, extra_stops);
   if (!checkpoint.generation_config().is_null()) {
     defaults.sampling = with_context("generation_config.json", [&] {
+      warn_of_unread(JsonCursor(checkpoint.generation_config()));
       return read_sampling(JsonCursor(checkpoint.generation_config()));
     });
   }

@@ -22,6 +22,9 @@ std::map<std::string, TokenId, std::less<>> read_added_tokens(const Checkpoint& 
 // Sampling: what generation_config.json gives, else SamplingParams' defaults; do_sample false means
 // temperature 0. Transformers' implicit top_k of 50 is not copied.
 //
+// Other members of generation_config.json that would change the answer (num_beams, suppress_tokens,
+// …, also unknown ones) are left out, with a warning each.
+//
 // Throws kInvalidArgument naming the file and the key for values of the wrong kind or out of range.
 GenerationDefaults read_generation_defaults(const Checkpoint& checkpoint,
                                             std::span<const std::string_view> extra_stops);

@@ -81,6 +81,27 @@ TEST_F(GenerationDefaultsTest, SamplingIsTheFiles) {
   EXPECT_EQ(sampling.repetition_penalty, 1.1);
 }
 
+TEST_F(GenerationDefaultsTest, WhatIsNotDoneIsNamedOnce) {
+  const CapturedLog log;
+  read_generation_config(R"({"num_beams": 4, "penalty_alpha": 0.6, "no_repeat_ngram_size": 3,
+      "suppress_tokens": [1, 2], "forced_bos_token_id": 7, "max_new_tokens": 10, "novelty": "x"})");
+  EXPECT_THAT(
+      log.lines(),
+      ElementsAre(HasSubstr("num_beams is 4,"), HasSubstr("penalty_alpha is 0.6,"),
+                  HasSubstr("no_repeat_ngram_size is 3,"), HasSubstr("suppress_tokens is [1,2],"),
+                  HasSubstr("forced_bos_token_id is 7,"), HasSubstr("max_new_tokens is 10,"),
+                  HasSubstr("novelty is \"x\",")));
+}
+
+TEST_F(GenerationDefaultsTest, WhatChangesNothingIsNotNamed) {
+  const CapturedLog log;
+  read_generation_config(R"({"num_beams": 1, "penalty_alpha": null, "no_repeat_ngram_size": 0,
+      "typical_p": 1.0, "suppress_tokens": [], "sequence_bias": {}, "renormalize_logits": false,
+      "use_cache": true, "cache_implementation": "static", "_from_model_config": true,
+      "transformers_version": "5.17.0", "bos_token_id": 1, "pad_token_id": 2})");
+  EXPECT_THAT(log.lines(), IsEmpty());
+}
+
 TEST_F(GenerationDefaultsTest, TheImplicitTopKOfTransformersIsNotCopied) {
   EXPECT_EQ(read({}).sampling.top_k, 0);
 }
