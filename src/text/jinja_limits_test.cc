@@ -53,6 +53,8 @@ struct Hostile {
   uint64_t max_units = Meter::kMaxUnits;
 };
 
+void PrintTo(const Hostile& hostile, std::ostream* out) { *out << hostile.name; }
+
 class HostileTemplate : public testing::TestWithParam<Hostile> {};
 
 TEST_P(HostileTemplate, IsRefusedWithItsPlace) {
@@ -190,6 +192,8 @@ struct Place {
   std::string source;
   const char* place;
 };
+
+void PrintTo(const Place& place, std::ostream* out) { *out << place.place; }
 
 class ErrorPlace : public testing::TestWithParam<Place> {};
 

@@ -41,6 +41,8 @@ struct Golden {
   std::string tokenizer;
 };
 
+void PrintTo(const Golden& golden, std::ostream* out) { *out << golden.name; }
+
 class TokenizerGolden : public testing::TestWithParam<Golden> {};
 
 TEST_P(TokenizerGolden, IdsAndTextAreThoseOfTokenizers) {

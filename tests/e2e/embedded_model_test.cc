@@ -71,6 +71,8 @@ struct Change {
   bool bfloat16_sees;
 };
 
+void PrintTo(const Change& change, std::ostream* out) { *out << change.name; }
+
 class WrongEmbeddedModel : public testing::TestWithParam<Change> {};
 
 TEST_P(WrongEmbeddedModel, FailsTheGates) {
