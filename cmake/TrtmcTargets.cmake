@@ -60,7 +60,8 @@ function(trtmc_test)
   target_include_directories(${A_NAME}_tests PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_definitions(${A_NAME}_tests PRIVATE
     TRTMC_SOURCE_DIR="${PROJECT_SOURCE_DIR}" TRTMC_BINARY_DIR="${PROJECT_BINARY_DIR}")
-  gtest_discover_tests(${A_NAME}_tests DISCOVERY_MODE PRE_TEST
+  # A test of a value is called by the name that its suite gives the value, not by how it prints.
+  gtest_discover_tests(${A_NAME}_tests DISCOVERY_MODE PRE_TEST NO_PRETTY_VALUES
     TEST_PREFIX "${A_NAME}." PROPERTIES LABELS "${A_LABELS}" TIMEOUT ${A_TIMEOUT})
 endfunction()
 
