@@ -119,6 +119,7 @@ Value filter_sort(Interpreter& interpreter, const Value& value, const Arguments&
   std::vector<Value> items = items_of(interpreter.meter(), value), keys;
   for (const Value& item : items) {
     std::vector<Value> key;
+    key.reserve(parts.size());
     for (const ItemKey& part : parts) key.push_back(part.of(item));
     keys.push_back(Value::list(std::move(key)));
   }

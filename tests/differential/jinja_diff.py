@@ -88,7 +88,7 @@ def compare(name, cases, driver, oracle, limit):
         if counts["different"] <= limit:
             print(f"--- {name}\n{case['template'] if len(case['template']) < 2000 else json.dumps(case['input'])!r}\n"
                   f"jinja2: {want!r}\ntrtmc:  {answer!r}")
-    print(f"{name}: {len(cases)} cases, {dict(counts)}")
+    print(f"{name}: {len(cases)} cases, {dict(counts)}", flush=True)
     return counts["different"]
 
 

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Compares trtmc's tokenizer with PyPI `tokenizers`, live: every difference is a failure.
 
-usage: tokenizer_diff.py DRIVER SUITE TOKENIZER_JSON [--every] [--random N]
+usage: tokenizer_diff.py DRIVER SUITE TOKENIZER_JSON [--every [--part I/N]] [--random N]
   checkpoint TOKENIZER_JSON   code points in context, random strings, samples; decoding
   synthetic TOKENIZER_JSON    its vocabulary under other pre-tokenizers, added tokens, templates
   transformers TOKENIZER_JSON what AutoTokenizer makes of its folder
---every takes every code point instead of the ends of runs of equal properties and a sample.
+--every takes every code point instead of the ends of runs of equal properties and a sample; with --part only every Nth of them.
 """
 import argparse
+import array
 import itertools
 import json
 import os
@@ -64,7 +65,14 @@ class Driver:
         return answers
 
     def encode(self, texts, kind=0):
-        return [list(struct.unpack(f"<{len(a) // 4}i", a)) for a in self.ask(kind, [t.encode() for t in texts])]
+        answer, = self.ask(kind, [b"\xff".join(text.encode() for text in texts)])
+        numbers, result, at = array.array("i", answer), [], 0
+        while at < len(numbers):
+            end = at + 1 + numbers[at]
+            result.append(numbers[at + 1:end].tolist())
+            at = end
+        assert len(result) == len(texts)
+        return result
 
     def decode(self, lists, skip_special):
         bodies = [struct.pack(f"<{len(ids)}i", *ids) for ids in lists]
@@ -141,7 +149,8 @@ def checkpoint_suite(options):
     with open(options.tokenizer, encoding="utf-8") as file:
         added = [token["content"] for token in json.load(file)["added_tokens"]]
     comparison = Comparison(options.driver, options.tokenizer, "checkpoint")
-    comparison.encode(texts_of.code_points_in_context(options.every))
+    part, parts = map(int, options.part.split("/"))
+    comparison.encode(texts_of.code_points_in_context(options.every, part - 1, parts))
     rng = random.Random(1)
     strings = [texts_of.random_text(rng, added) for _ in range(options.random)]
     comparison.encode(strings)
@@ -208,6 +217,7 @@ def main():
     parser.add_argument("suite", choices=["checkpoint", "synthetic", "transformers"])
     parser.add_argument("tokenizer")
     parser.add_argument("--every", action="store_true")
+    parser.add_argument("--part", default="1/1")
     parser.add_argument("--random", type=int, default=100000)
     options = parser.parse_args()
     suites = {"checkpoint": checkpoint_suite, "synthetic": synthetic_suite, "transformers": transformers_suite}

@@ -2,12 +2,16 @@
 //
 // usage: tokenizer_driver tokenizer.json
 // A request is [kind: u32][size: u32][size bytes], little-endian; kind's low byte is 0 for encode,
-// 1 for decode, with bit 8 for add_special or skip_special and bit 9 for plain text. The answer is
-// [size: u32][bytes]: ids as i32, or text. An error answers size 0xFFFFFFFF, then [size][message].
+// 1 for decode, with bit 8 for add_special or skip_special and bit 9 for plain text. What is
+// encoded are texts with a byte 0xFF between them. The answer is [size: u32][bytes]: for each text
+// [count: i32][ids: i32], or what ids decode to. An error answers size 0xFFFFFFFF, then
+// [size][message].
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -25,9 +29,17 @@ std::string answer(const trtmc::Tokenizer& tokenizer, uint32_t kind, const std::
     std::memcpy(ids.data(), body.data(), ids.size() * sizeof(trtmc::TokenId));
     return tokenizer.decode(ids, (kind & kSpecial) != 0);
   }
-  const auto ids = tokenizer.encode(
-      body, {.add_special = (kind & kSpecial) != 0, .match_added = (kind & kPlain) == 0});
-  return {reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof(trtmc::TokenId)};
+  std::vector<trtmc::TokenId> all;
+  for (size_t begin = 0; begin <= body.size();) {
+    const size_t end = std::min(body.find('\xFF', begin), body.size());
+    const auto ids = tokenizer.encode(
+        std::string_view(body).substr(begin, end - begin),
+        {.add_special = (kind & kSpecial) != 0, .match_added = (kind & kPlain) == 0});
+    all.push_back(static_cast<trtmc::TokenId>(ids.size()));
+    all.insert(all.end(), ids.begin(), ids.end());
+    begin = end + 1;
+  }
+  return {reinterpret_cast<const char*>(all.data()), all.size() * sizeof(trtmc::TokenId)};
 }
 
 void write_sized(const std::string& bytes) {

@@ -42,8 +42,8 @@ def sampled_code_points():
         previous = category
 
 
-def code_points_in_context(every):
-    points = (c for c in range(0x110000) if is_scalar(c)) if every else sampled_code_points()
+def code_points_in_context(every, first=0, step=1):
+    points = (c for c in range(first, 0x110000, step) if is_scalar(c)) if every else sampled_code_points()
     for c in map(chr, points):
         yield from (c, f"a{c}b", f" {c}", c + c, f"1{c}", f"'{c}", f"{c}\n x", f"  {c}.")
 
