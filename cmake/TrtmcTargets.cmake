@@ -66,8 +66,8 @@ function(trtmc_test)
 endfunction()
 
 # trtmc_fuzz(NAME json DEPS trtmc::base)
-# fuzz/<name>_fuzz.cc as a libFuzzer program under the `fuzz` preset, and everywhere as a ctest that
-# replays fuzz/corpus/<name>/ with the compiler at hand.
+# fuzz/<name>_fuzz.cc as a libFuzzer program under the `asan` preset, elsewhere with a main() of ours; a
+# ctest replays fuzz/corpus/<name>/ through either.
 function(trtmc_fuzz)
   cmake_parse_arguments(A "" "NAME" "DEPS" ${ARGN})
   set(source ${PROJECT_SOURCE_DIR}/fuzz/${A_NAME}_fuzz.cc)
@@ -75,12 +75,13 @@ function(trtmc_fuzz)
     add_executable(${A_NAME}_fuzz ${source})
     target_compile_options(${A_NAME}_fuzz PRIVATE -fsanitize=fuzzer)
     target_link_options(${A_NAME}_fuzz PRIVATE -fsanitize=fuzzer)
+    set(replay_only -runs=0)
   else()
     add_executable(${A_NAME}_fuzz ${source} ${PROJECT_SOURCE_DIR}/fuzz/replay_main.cc)
-    add_test(NAME fuzz_replay.${A_NAME}
-             COMMAND ${A_NAME}_fuzz ${PROJECT_SOURCE_DIR}/fuzz/corpus/${A_NAME})
-    set_tests_properties(fuzz_replay.${A_NAME} PROPERTIES LABELS fuzz_replay TIMEOUT 120)
   endif()
+  add_test(NAME fuzz_replay.${A_NAME}
+           COMMAND ${A_NAME}_fuzz ${replay_only} ${PROJECT_SOURCE_DIR}/fuzz/corpus/${A_NAME})
+  set_tests_properties(fuzz_replay.${A_NAME} PROPERTIES LABELS fuzz_replay TIMEOUT 120)
   target_compile_options(${A_NAME}_fuzz PRIVATE ${TRTMC_WARNINGS})
   target_link_libraries(${A_NAME}_fuzz PRIVATE ${A_DEPS})
 endfunction()

@@ -4,18 +4,18 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
 shift || true
-cmake --preset fuzz >/dev/null
+cmake --preset asan >/dev/null
 targets=("$@")
 [ ${#targets[@]} -gt 0 ] || mapfile -t targets < <(ls fuzz/*_fuzz.cc | sed 's|fuzz/\(.*\)_fuzz.cc|\1|')
-cmake --build --preset fuzz -j "$(nproc)" --target "${targets[@]/%/_fuzz}" -- --quiet
+cmake --build --preset asan -j "$(nproc)" --target "${targets[@]/%/_fuzz}" -- --quiet
 for target in "${targets[@]}"; do
-  work=build/fuzz/corpus/$target
+  work=build/asan/corpus/$target
   mkdir -p "$work"
-  log=build/fuzz/$target.log
-  if ! build/fuzz/bin/"${target}"_fuzz -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
-      -artifact_prefix=build/fuzz/"$target"- "$work" fuzz/corpus/"$target" >"$log" 2>&1; then
+  log=build/asan/$target.log
+  if ! build/asan/bin/"${target}"_fuzz -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+      -artifact_prefix=build/asan/"$target"- "$work" fuzz/corpus/"$target" >"$log" 2>&1; then
     tail -40 "$log"
-    echo "fuzz target $target found something; its input is beside build/fuzz/$target.log" >&2
+    echo "fuzz target $target found something; its input is beside build/asan/$target.log" >&2
     exit 1
   fi
   echo "fuzz $target: $(grep -o 'stat::number_of_executed_units: *[0-9]*' "$log" | grep -o '[0-9]*$') runs, no finding"

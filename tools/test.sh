@@ -1,6 +1,6 @@
 #!/bin/bash
 # Builds trtmc and passes its tests; installs what that needs. Without an option: format, layers, and
-# everything but the slow tests, compiled by g++. `--all` is for a release: clang-tidy, the sanitizers and
+# everything but the slow tests, compiled by g++. `--all` is what CI runs: clang-tidy, the sanitizers and
 # the fuzzers (compiled by clang), and then the same as without an option. `--stage NAME` runs one stage.
 set -euo pipefail
 cd "$(dirname "$0")/.."

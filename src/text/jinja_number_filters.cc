@@ -39,7 +39,7 @@ std::optional<Value> whole(double real) {
 
 Value filter_int(Interpreter& interpreter, const Value& value, const Arguments& arguments) {
   const BoundArguments bound(arguments, "int", {"default", "base"});
-  const Value fallback = bound.value_or(0, int64_t{0});
+  Value fallback = bound.value_or(0, int64_t{0});
   if (const String* text = value.string()) {
     interpreter.meter().spend(text->text.size() / 8);
     if (auto integer = parse_any_integer(text->text, bound.integer_or(1, 10))) return *integer;
@@ -56,7 +56,7 @@ Value filter_int(Interpreter& interpreter, const Value& value, const Arguments& 
 
 Value filter_float(Interpreter& interpreter, const Value& value, const Arguments& arguments) {
   const BoundArguments bound(arguments, "float", {"default"});
-  const Value fallback = bound.value_or(0, 0.0);
+  Value fallback = bound.value_or(0, 0.0);
   if (const String* text = value.string()) {
     interpreter.meter().spend(text->text.size() / 8);
     const auto real = parse_float(text->text);

@@ -177,7 +177,7 @@ Value filter_wordcount(Interpreter& interpreter, const Value& value, const Argum
 
 Value filter_escape(Interpreter& interpreter, const Value& value, const Arguments& arguments) {
   const BoundArguments bound(arguments, "escape", {});
-  const Value text = soft_string(interpreter, value);
+  Value text = soft_string(interpreter, value);
   if (text.string()->markup) return text;
   interpreter.meter().make_string(5 * text.string()->text.size());
   return Value(escape_html(text.string()->text), true);
