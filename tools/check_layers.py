@@ -16,7 +16,8 @@ ALLOWED = {
     "backends": "base tensor text model bundle",
     "engine": "base tensor text model bundle backends",
     "verify": "base tensor text model checkpoint bundle families backends engine",
-    "cli": "base tensor text checkpoint model bundle families builder backends engine verify",
+    "measure": "base tensor model bundle backends",
+    "cli": "base tensor text checkpoint model bundle families builder backends engine verify measure",
 }
 # The engine and those above it see a backend only through these two headers.
 BACKEND_DOORS = {"backends/backend.h", "backends/backend_loader.h"}

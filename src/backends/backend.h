@@ -98,6 +98,9 @@ class Executor {
   virtual void copy_block(BlockId from, BlockId to) = 0;
   // One line of what it runs on and how: "avx512, 2 threads".
   virtual std::string description() const = 0;
+  // The two parts of it that programs ask for. The instruction set: "avx512", "generic".
+  virtual std::string_view isa() const { return "generic"; }
+  virtual int num_threads() const { return 1; }
 };
 
 class Backend {

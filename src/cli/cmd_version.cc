@@ -2,22 +2,10 @@
 
 #include "backends/backend_loader.h"
 #include "cli/backend_table.h"
+#include "cli/build_info.h"
 #include "cli/commands.h"
 
-// TRTMC_VERSION and TRTMC_BUILD_ID come from src/cli/CMakeLists.txt.
-
 namespace trtmc {
-namespace {
-
-std::string compiler() {
-#if defined(__clang__)
-  return fmt::format("clang {}.{}.{}", __clang_major__, __clang_minor__, __clang_patchlevel__);
-#else
-  return fmt::format("g++ {}.{}.{}", __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__);
-#endif
-}
-
-}  // namespace
 
 void execute(const HelpCommand& command, Console& console) { console.print(command.text); }
 
@@ -26,15 +14,15 @@ void execute(const VersionCommand& command, Console& console) {
   const std::vector<BackendState> backends = backend_states(nullptr);
   if (command.json) {
     Json json;
-    json.set("version", TRTMC_VERSION);
-    json.set("build", TRTMC_BUILD_ID);
-    json.set("compiler", compiler());
+    json.set("version", program_version());
+    json.set("build", build_id());
+    json.set("compiler", compiler_name());
     json.set("bundle_format", static_cast<int64_t>(kBundleVersion));
     json.set("backends", to_json(backends));
     return console.print_json(json);
   }
   console.print(fmt::format("trtmc      {}\nbuild      {}\ncompiler   {}\nbundles    format {}\n\n",
-                            TRTMC_VERSION, TRTMC_BUILD_ID, compiler(), kBundleVersion));
+                            program_version(), build_id(), compiler_name(), kBundleVersion));
   console.print(to_table(backends));
 }
 

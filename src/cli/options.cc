@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "base/error.h"
@@ -18,6 +19,7 @@ using Arguments = std::span<const std::string>;
 
 constexpr int64_t kMaxInt = std::numeric_limits<int>::max();
 constexpr int kMaxLogprobs = 20;  // As OpenAI's top_logprobs.
+constexpr int kMaxBatch = 4096;
 
 Command parse_version(Arguments arguments, const Settings& settings) {
   VersionCommand command;
@@ -257,6 +259,46 @@ Command parse_inspect(Arguments arguments, const Settings& settings) {
   return command;
 }
 
+// "512" or "0,1024,4096"
+CommandParser::Setter integers_into(std::vector<int>& target, int64_t low, int64_t high) {
+  return [&target, low, high](const std::string& text) {
+    target.clear();
+    for (size_t at = 0; at <= text.size();) {
+      const size_t end = std::min(text.find(',', at), text.size());
+      target.push_back(
+          static_cast<int>(parse_integer(std::string_view(text).substr(at, end - at), low, high)));
+      at = end + 1;
+    }
+  };
+}
+
+Command parse_bench(Arguments arguments, const Settings& settings) {
+  BenchCommand command;
+  CommandParser parser("bench", "Measure prefill and decode beside what the machine can do.");
+  declare_bundle(parser, command.bundle);
+  parser.option("--prefill", "N,...", "tokens of a prompt (default: 512; 0: none)",
+                integers_into(command.prefills, 0, kMaxInt));
+  parser.option("--decode", "N,...", "tokens to generate (default: 64; 0: none)",
+                integers_into(command.decodes, 0, kMaxInt));
+  parser.option("--depth", "N,...", "tokens that are there before (default: 0)",
+                integers_into(command.depths, 0, kMaxInt));
+  parser.option("--batch", "N,...", "sequences at once (default: 1)",
+                integers_into(command.batches, 1, kMaxBatch));
+  parser.option("--repeat", "N", "rounds of each, after one that is not counted (default: 5)",
+                [&](const std::string& text) {
+                  command.repeat = static_cast<int>(parse_integer(text, 1, kMaxInt));
+                });
+  parser.option("--plot", "FILE", "draw the speeds as SVG", path_into(command.plot));
+  declare_json(parser, command.json);
+  declare_load(parser, command.load);
+  declare_log(parser, command.log);
+  parser.footer("Lists are combined: --depth 0,4096 --batch 1,8 measures four cases of each kind.");
+  parser.parse(arguments, settings);
+  check_log(parser, command.log);
+  check_load(parser, command.load);
+  return command;
+}
+
 struct CommandEntry {
   std::string_view name;
   std::string_view summary;
@@ -272,6 +314,7 @@ constexpr CommandEntry kCommands[] = {
     {"score", "print the log-likelihood and perplexity of a text", parse_score},
     {"verify", "check a bundle against its hashes, its checkpoint, Transformers", parse_verify},
     {"inspect", "print what a bundle holds", parse_inspect},
+    {"bench", "measure prefill and decode, beside the machine's own limits", parse_bench},
     {"version", "print version, build id, compiler, backends and ISA", parse_version},
 };
 

@@ -108,15 +108,25 @@ struct VerifyCommand {
   std::filesystem::path goldens;        // Empty: not compared.
   bool json = false;
 };
+struct BenchCommand {
+  LogOptions log;
+  std::filesystem::path bundle;
+  LoadOptions load;
+  // Every combination is measured; a length of 0 is none.
+  std::vector<int> prefills = {512}, decodes = {64}, depths = {0}, batches = {1};
+  int repeat = 5;
+  std::filesystem::path plot;  // Empty: none.
+  bool json = false;
+};
 struct InspectCommand {
   LogOptions log;
   std::filesystem::path bundle;
   bool backends = false, json = false;
 };
 
-using Command =
-    std::variant<HelpCommand, VersionCommand, BuildCommand, RunCommand, ChatCommand, PromptCommand,
-                 TokenizeCommand, DetokenizeCommand, ScoreCommand, VerifyCommand, InspectCommand>;
+using Command = std::variant<HelpCommand, VersionCommand, BuildCommand, RunCommand, ChatCommand,
+                             PromptCommand, TokenizeCommand, DetokenizeCommand, ScoreCommand,
+                             VerifyCommand, InspectCommand, BenchCommand>;
 
 // `arguments` without the program's name. Throws kInvalidArgument with a hint.
 Command parse_command_line(std::span<const std::string> arguments, const Settings& settings);

@@ -62,6 +62,8 @@ class CpuExecutor final : public Executor {
                        pool_.num_threads() == 1 ? "" : "s",
                        cache_.type() == KvType::kBF16 ? "bf16" : "f32");
   }
+  std::string_view isa() const override { return kernels_.name; }
+  int num_threads() const override { return pool_.num_threads(); }
 
  private:
   void touch_blocks(const StepBatch& batch) {

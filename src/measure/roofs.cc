@@ -1,5 +1,6 @@
-#include "bench/roofs.h"
+#include "measure/roofs.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -76,16 +77,19 @@ void read_streams(const std::byte* from, size_t bytes) {
 
 double read_bandwidth(ThreadPool& pool, std::span<const std::byte> memory) {
   // In pieces, handed out as threads come free.
-  constexpr size_t kPiece = size_t{1} << 20;
-  const size_t num_pieces = memory.size() / kPiece;
+  constexpr size_t kSmallestPiece = kStreams * kLine;
+  const size_t piece_bytes =
+      std::min(size_t{1} << 20, memory.size() / kSmallestPiece * kSmallestPiece);
+  if (piece_bytes == 0) return 0;
+  const size_t num_pieces = memory.size() / piece_bytes;
   std::atomic<size_t> next = 0;
   const auto start = Clock::now();
   pool.run([&](int) {
     for (size_t piece = next++; piece < num_pieces; piece = next++) {
-      read_streams(memory.data() + piece * kPiece, kPiece / kStreams);
+      read_streams(memory.data() + piece * piece_bytes, piece_bytes / kStreams);
     }
   });
-  return static_cast<double>(num_pieces * kPiece) / seconds_since(start);
+  return static_cast<double>(num_pieces * piece_bytes) / seconds_since(start);
 }
 
 double multiply_add_peak(ThreadPool& pool) {

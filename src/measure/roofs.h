@@ -9,7 +9,7 @@
 namespace trtmc {
 
 // Bytes a second at which the pool's threads read `memory` together, each a stretch of its own.
-// `memory` should be several times the last cache.
+// `memory` should be several times the last cache; of less than 256 bytes it is 0.
 double read_bandwidth(ThreadPool& pool, std::span<const std::byte> memory);
 
 // Single-precision operations a second (a multiply-add is two) of the pool's threads together, from
