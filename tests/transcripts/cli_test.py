@@ -147,6 +147,40 @@ class Formats(unittest.TestCase):
         brief = json.loads(trtmc("score", OPTIONS.bundle, "--json", stdin=text).stdout)
         self.assertEqual(list(brief), ["tokens", "logprob_sum", "perplexity"])
 
+    def test_bench_json(self):
+        with tempfile.TemporaryDirectory() as folder:
+            plot = pathlib.Path(folder) / "speed.svg"
+            done = trtmc("bench", OPTIONS.bundle, "--json", "--prefill", "8", "--decode", "2", "--depth", "0,40",
+                         "--batch", "1,2", "--repeat", "2", "--threads", "1", "--plot", plot)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("<svg", plot.read_text())
+        cases = json.loads(done.stdout)
+        self.assertEqual([(c["kind"], c["tokens"], c["batch"], c["depth"]) for c in cases],
+                         [(kind, tokens, batch, depth) for kind, tokens in [("prefill", 8), ("decode", 2)]
+                          for batch in (1, 2) for depth in (0, 40)])
+        for case in cases:
+            speed = case["tokens_per_second"]
+            self.assertLess(0, speed["min"])
+            self.assertLessEqual(speed["min"], speed["median"])
+            self.assertLessEqual(speed["median"], speed["max"])
+            self.assertLess(0, case["gb_per_second"])
+            self.assertLess(0, case["roof_share"])
+            self.assertEqual((case["backend"], case["threads"]), ("cpu", 1))
+            self.assertRegex(case["logits_hash"], "^[0-9a-f]{16}$")
+        self.assertEqual(len({c["logits_hash"] for c in cases}), len(cases))
+        again = json.loads(trtmc("bench", OPTIONS.bundle, "--json", "--prefill", "8", "--decode", "0", "--repeat",
+                                 "1").stdout)
+        self.assertEqual(again[0]["logits_hash"], cases[0]["logits_hash"])  # Threads change no bit.
+
+    def test_bench_refuses_what_cannot_be_measured(self):
+        for arguments, message in [(["--prefill", "0", "--decode", "0"], "nothing to measure"),
+                                   (["--depth", "4096"], "but the context has 4096"),
+                                   (["--prefill", "1,,2"], "--prefill: \"\""),
+                                   (["--batch", "0"], "--batch: \"0\", expected a whole number from 1")]:
+            done = trtmc("bench", OPTIONS.bundle, *arguments)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(message, done.stderr.decode())
+
     def test_score_agrees_with_the_logprobs_of_a_greedy_answer(self):
         answer = run_json("--raw", "--temperature", "0", "--max-tokens", "4", "--logprobs", "0",
                           "The capital of")
