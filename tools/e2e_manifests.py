@@ -15,7 +15,7 @@ THRESHOLDS = {
                 "greedy_mismatches", "perplexity_relative"],
     "bfloat16": ["cosine_p5", "relative_l2_p95", "float32_error_share", "argmax_agreement", "argmax_margin",
                  "continuation_edit_distance"],
-    "bfloat16_kv": ["logits_relative_l2", "logits_relative_l2_rms"],
+    "bfloat16_kv": ["noise_factor", "relative_l2"],
 }
 
 

@@ -66,8 +66,7 @@ class GoldenComparison {
   int decided_ = 0, agreed_ = 0;
   std::string first_disagreement_;
 
-  Worst kv_l2_{true};
-  double kv_squares_ = 0;
+  double kv_squares_ = 0, kv_noise_squares_ = 0;
   int kv_rows_ = 0;
 
   ContinuationComparison continuations_;

@@ -128,10 +128,11 @@ GoldenRecord parse_record(const JsonCursor& cursor, const Golden& golden, const 
 
 GoldenKvRecord parse_kv_record(const JsonCursor& cursor, const Golden& golden,
                                const GoldenCase& of) {
-  GoldenKvRecord record{.positions = rising(cursor.at("positions"), of.prompt.size()),
-                        .columns = {}};
+  GoldenKvRecord record{
+      .positions = rising(cursor.at("positions"), of.prompt.size()), .columns = {}, .noise = {}};
   record.columns =
       array(cursor.at("columns"), {size_of(record.positions), size_of(golden.columns)});
+  record.noise = array(cursor.at("noise"), {size_of(record.positions)});
   return record;
 }
 
@@ -212,7 +213,7 @@ GoldenThresholds parse_thresholds(const Json& json) {
                            "hidden_relative_l2", "greedy_mismatches", "perplexity_relative"});
   bf16.refuse_unknown_keys({"cosine_p5", "relative_l2_p95", "float32_error_share",
                             "argmax_agreement", "argmax_margin", "continuation_edit_distance"});
-  kv.refuse_unknown_keys({"logits_relative_l2", "logits_relative_l2_rms"});
+  kv.refuse_unknown_keys({"noise_factor", "relative_l2"});
   return {{.logits_relative_l2 = f32.at("logits_relative_l2").number(),
            .logits_cosine = f32.at("logits_cosine").number(),
            .logsumexp_difference = f32.at("logsumexp_difference").number(),
@@ -225,8 +226,8 @@ GoldenThresholds parse_thresholds(const Json& json) {
            .argmax_agreement = bf16.at("argmax_agreement").number(),
            .argmax_margin = bf16.at("argmax_margin").number(),
            .continuation_edit_distance = bf16.at("continuation_edit_distance").number()},
-          {.logits_relative_l2 = kv.at("logits_relative_l2").number(),
-           .logits_relative_l2_rms = kv.at("logits_relative_l2_rms").number()}};
+          {.noise_factor = kv.at("noise_factor").number(),
+           .relative_l2 = kv.at("relative_l2").number()}};
 }
 
 }  // namespace trtmc

@@ -47,6 +47,7 @@ struct GoldenRecord {
 struct GoldenKvRecord {
   std::vector<int> positions;  // Rising.
   GoldenArray columns;         // [positions, columns]
+  GoldenArray noise;           // [positions]: how far float64 is from it, relative L2.
 };
 
 struct GoldenCase {
@@ -85,7 +86,7 @@ struct Bfloat16Thresholds {
   double argmax_agreement, argmax_margin, continuation_edit_distance;
 };
 struct Bfloat16KvThresholds {
-  double logits_relative_l2, logits_relative_l2_rms;
+  double noise_factor, relative_l2;  // At most noise_factor * the oracle's noise + relative_l2.
 };
 struct GoldenThresholds {
   Float32Thresholds float32;

@@ -23,7 +23,8 @@ constexpr const char* kSmall = R"({"transformers": "5.17.0", "torch": "2.11.0", 
   "cases": [{"name": "one", "prompt_ids": [2, 1], "full_positions": [1], "hidden_positions": [],
     "hidden_column_positions": [],
     "bfloat16_kv": {"positions": [0],
-      "columns": {"dtype": "f32", "shape": [1, 2], "data": "AACAPwAAQMA="}},
+      "columns": {"dtype": "f32", "shape": [1, 2], "data": "AACAPwAAQMA="},
+      "noise": {"dtype": "f32", "shape": [1], "data": "AAAAPw=="}},
     "bfloat16": {"positions": [1], "argmax": [2], "continuation": [0, 1],
       "continuation_first": [[0, 2], [1, 0]],
       "continuation_logits": {"dtype": "bf16", "shape": [2, 2], "data": "QEAAQIA/AAA="},
@@ -58,6 +59,7 @@ TEST(Goldens, ArraysAreLittleEndianBase64) {
   EXPECT_THAT(record.continuation_logits.row(0), ElementsAre(3.0F, 2.0F));
   EXPECT_THAT(record.continuation_logits.row(1), ElementsAre(1.0F, 0.0F));
   EXPECT_THAT(golden.cases[0].bfloat16_kv.value().columns.row(0), ElementsAre(1.0F, -3.0F));
+  EXPECT_THAT(golden.cases[0].bfloat16_kv.value().noise.values, ElementsAre(0.5F));
   EXPECT_FALSE(golden.cases[0].float32);
 }
 
@@ -111,8 +113,8 @@ TEST(Goldens, ThresholdsAreAllThereAndNoOthers) {
     "logsumexp_difference": 1e-3, "hidden_relative_l2": 1e-4, "greedy_mismatches": 0,
     "perplexity_relative": 1e-4}, "bfloat16": {"cosine_p5": 0.99, "relative_l2_p95": 0.05,
     "float32_error_share": 1, "argmax_agreement": 0.98, "argmax_margin": 0.1,
-    "continuation_edit_distance": 0}, "bfloat16_kv": {"logits_relative_l2": 2e-3,
-    "logits_relative_l2_rms": 5e-4}})";
+    "continuation_edit_distance": 0}, "bfloat16_kv": {"noise_factor": 2,
+    "relative_l2": 1e-4}})";
   EXPECT_EQ(parse_thresholds(Json::parse(good)).bfloat16.argmax_agreement, 0.98);
   EXPECT_THROW(parse_thresholds(Json::parse(with(good, "cosine_p5", "cosine_p6"))), Error);
   EXPECT_THROW(parse_thresholds(Json::parse(with(good, "\"argmax_margin\": 0.1,", ""))), Error);
