@@ -33,7 +33,7 @@ venv() {  # The live oracles: PyPI's tokenizers and jinja2.
 
 stage_format() { git ls-files '*.h' '*.cc' | grep -v unicode_ | xargs clang-format --dry-run -Werror; }
 stage_dev() { venv; build dev; cmake --build --preset dev --target all_verify_interface_header_sets -- --quiet; ctest --preset dev -j "$jobs" -LE "$quick"; }
-stage_release() { venv; build release; ctest --preset release -j "$jobs" -LE "$quick"; }
+stage_release() { venv; build release -DTRTMC_TESTS=ON -DTRTMC_BENCH=ON; ctest --preset release -j "$jobs" -LE "$quick"; }
 # The sanitizers run under clang, which compiles instrumented code in a quarter of g++'s time.
 stage_asan() { build asan; ctest --preset asan -j "$jobs" -LE "$quick|differential|transcript|e2e"; }
 stage_tsan() {  # What has threads: the pool, the backends, the engine.
