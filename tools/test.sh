@@ -8,6 +8,7 @@ cd "$(dirname "$0")/.."
 jobs=$(nproc)
 quick='slow|gpu|oracle'
 export CTEST_OUTPUT_ON_FAILURE=1
+export CCACHE_DEPEND=1  # What is compiled for the first time need not be preprocessed apart.
 
 say() { echo "== $* ($(date +%H:%M:%S))"; }
 

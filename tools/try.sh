@@ -5,6 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 tools/install_deps.sh
+export CCACHE_DEPEND=1  # What is compiled for the first time need not be preprocessed apart.
 [ -f build/release/build.ninja ] || { echo "configuring"; cmake --preset release -DTRTMC_TESTS=OFF -DTRTMC_BENCH=OFF >/dev/null; }
 echo "building trtmc"
 cmake --build --preset release --target trtmc -- --quiet
