@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -65,9 +66,9 @@ class PercentFormatter {
   }
 
  private:
-  // What Python takes for a mapping here: anything with items but strings and tuples.
+  // What Python takes for a mapping here: anything with a subscript but strings and tuples.
   bool is_mapping() const {
-    return arguments_.dict() || arguments_.sequence() || arguments_.range() ||
+    return arguments_.dict() || arguments_.list() || arguments_.range() ||
            arguments_.is_undefined();
   }
 
@@ -242,6 +243,12 @@ class BraceFormatter {
     return escapes_ && value.string() && !specification.empty() ? escape_html(text) : text;
   }
 
+  // A field's number is digits alone; with a sign or a space it is a name.
+  static std::optional<int64_t> parse_index(std::string_view name) {
+    const auto is_other = [](char c) { return c >= 0 && (c < '0' || c > '9'); };
+    return std::ranges::any_of(name, is_other) ? std::nullopt : parse_integer(name);
+  }
+
   Value looked_up() {
     Value value = argument(scanner_.take_until(".[!:{}"));
     while (true) {
@@ -250,7 +257,7 @@ class BraceFormatter {
       } else if (scanner_.skip('[')) {
         const std::string_view key = scanner_.take_until("]");
         if (!scanner_.skip(']')) fail("an index of a format has no ']'");
-        const auto number = parse_integer(key);
+        const auto number = parse_index(key);
         value = item(interpreter_, value, number ? Value(*number) : Value(key));
       } else {
         return value;
@@ -259,7 +266,7 @@ class BraceFormatter {
   }
 
   Value argument(std::string_view name) {
-    if (const auto number = parse_integer(name); number || name.empty()) {
+    if (const auto number = parse_index(name); number || name.empty()) {
       const bool automatic = name.empty();
       // Python looks at fields without a path only.
       const bool plain = scanner_.peek() != '.' && scanner_.peek() != '[';

@@ -19,7 +19,18 @@ void refuse_undefined(const Value& value) {
   if (const Undefined* undefined = value.undefined()) fail(undefined->message());
 }
 
+// Keys and items of a dict calculate as sets, which are no values here.
+bool is_set(const Value& value) {
+  const Sequence* sequence = value.sequence();
+  return sequence && (sequence->kind == Sequence::Kind::kDictKeys ||
+                      sequence->kind == Sequence::Kind::kDictItems);
+}
+
 [[noreturn]] void fail_operands(std::string_view symbol, const Value& left, const Value& right) {
+  if (symbol == "-" && (is_set(left) || is_set(right))) {
+    fail_unsupported(fmt::format("the difference of {} and {} is not supported", left.type_name(),
+                                 right.type_name()));
+  }
   refuse_undefined(left);
   refuse_undefined(right);
   fail(fmt::format("unsupported operand types for {}: {} and {}", symbol, left.type_name(),
