@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -46,6 +47,21 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
 }
 
+void refuse_taken_name(const std::filesystem::path& path, AtomicFile::IfExists if_exists) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (status.type() == std::filesystem::file_type::none) {
+    throw system_error(path, "can't be looked up", error.value());
+  }
+  if (std::filesystem::is_directory(status)) {
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: is a folder", path.string()));
+  }
+  if (if_exists == AtomicFile::IfExists::kRefuse && std::filesystem::exists(status)) {
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: exists already", path.string()),
+                "use --force to replace it");
+  }
+}
+
 void sync_folder(const std::filesystem::path& folder) {
   const Descriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd.get() >= 0) ::fsync(fd.get());
@@ -54,7 +70,8 @@ void sync_folder(const std::filesystem::path& folder) {
 }  // namespace
 
 MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
-  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // Opening a pipe that nobody writes to would wait for ever; a regular file never waits.
+  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (fd.get() < 0) throw system_error(path, "can't open", errno);
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) throw system_error(path, "can't read its size", errno);
@@ -95,13 +112,7 @@ void MappedFile::release(std::span<const std::byte> part) const {
 
 AtomicFile::AtomicFile(std::filesystem::path path, uint64_t size, IfExists if_exists)
     : path_(std::move(path)), if_exists_(if_exists) {
-  if (if_exists_ == IfExists::kRefuse && std::filesystem::exists(path_)) {
-    throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: exists already", path_.string()),
-                "use --force to replace it");
-  }
-  if (std::filesystem::is_directory(path_)) {
-    throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: is a folder", path_.string()));
-  }
+  refuse_taken_name(path_, if_exists_);
   const std::filesystem::path folder = folder_of(path_);
   fd_ = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0644);
   if (fd_ < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {

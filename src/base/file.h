@@ -37,8 +37,8 @@ class AtomicFile {
   enum class IfExists { kRefuse, kReplace };
 
   // Reserves `size` bytes at once, so that a full disk is found before the work: kExhausted.
-  // Throws kInvalidArgument if `path` exists and is not to be replaced, or its folder does not
-  // exist.
+  // Throws kInvalidArgument if `path` exists and is not to be replaced, or is a folder; kNotFound
+  // if its folder does not exist.
   AtomicFile(std::filesystem::path path, uint64_t size, IfExists if_exists);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;

@@ -1,6 +1,7 @@
 #include "base/file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -62,6 +63,11 @@ TEST_F(FileTest, MapsAnEmptyFileAsNoBytes) {
 TEST_F(FileTest, MappingWhatIsNotAFileSaysSo) {
   EXPECT_EQ(code_of([&] { MappedFile file(folder_ / "missing"); }), ErrorCode::kNotFound);
   EXPECT_EQ(code_of([&] { MappedFile file(folder_); }), ErrorCode::kInvalidArgument);
+}
+
+TEST_F(FileTest, MappingAPipeDoesNotWaitForItsWriter) {
+  ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  EXPECT_EQ(code_of([&] { MappedFile file(folder_ / "pipe"); }), ErrorCode::kInvalidArgument);
 }
 
 TEST_F(FileTest, AnAtomicFileAppearsWholeAtCommit) {
@@ -126,6 +132,12 @@ TEST_F(FileTest, AFolderThatIsMissingIsNamed) {
   EXPECT_EQ(
       code_of([&] { AtomicFile file(folder_ / "no" / "a", 1, AtomicFile::IfExists::kRefuse); }),
       ErrorCode::kNotFound);
+}
+
+TEST_F(FileTest, ANameThatNoFolderCanHoldIsRefusedAtTheStart) {
+  const fs::path longer = folder_ / std::string(300, 'x');  // Linux allows 255 bytes.
+  EXPECT_EQ(code_of([&] { AtomicFile file(longer, 1, AtomicFile::IfExists::kRefuse); }),
+            ErrorCode::kInvalidArgument);
 }
 
 TEST_F(FileTest, ReadingStopsAtTheLimit) {
