@@ -94,7 +94,7 @@ std::map<std::string, std::string> read_index(const fs::path& path) {
   });
 }
 
-class HfDirectory : public Checkpoint {
+class HfDirectory final : public Checkpoint {
  public:
   explicit HfDirectory(const fs::path& path) : path_(path), config_(read_json(path / kConfigName)) {
     if (is_there(path / kGenerationConfigName))

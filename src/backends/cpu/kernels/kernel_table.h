@@ -2,8 +2,8 @@
 // are filled up with zeros to a multiple of 16 floats, so no kernel has a tail.
 //
 // What fixes the bits: every product adds along k (or along the head, or the positions of a block)
-// one element after the other with one fused multiply-add, whatever the tile, the number of tokens
-// or the thread; what adds across lanes does so in one tree.
+// one element after the other with one multiply-add, fused if the unit has it, whatever the tile,
+// the number of tokens or the thread; what adds across lanes does so in one tree.
 #pragma once
 
 #include <cstdint>
