@@ -179,7 +179,8 @@ void SpeedMeter::fill(const SpeedCase& of) {
   const int filled = (of.depth + block_size - 1) / block_size;
   for (int sequence = 0; sequence < of.batch; ++sequence) {
     for (int block = 0; block < filled; ++block) {
-      const BlockId to = block_tables_[static_cast<size_t>(sequence * max_blocks_ + block)];
+      const size_t row = static_cast<size_t>(sequence) * static_cast<size_t>(max_blocks_);
+      const BlockId to = block_tables_[row + static_cast<size_t>(block)];
       if (to != block_tables_[0]) executor_.copy_block(block_tables_[0], to);
     }
   }
