@@ -16,12 +16,6 @@ namespace {
   fail_unsupported("calculating with integers beyond 64 bits is not supported");
 }
 
-int64_t add_integers(int64_t left, int64_t right) {
-  int64_t result;
-  if (__builtin_add_overflow(left, right, &result)) fail_range();
-  return result;
-}
-
 int64_t subtract_integers(int64_t left, int64_t right) {
   int64_t result;
   if (__builtin_sub_overflow(left, right, &result)) fail_range();
@@ -168,6 +162,12 @@ double round_real(double value, int64_t digits) {
 }
 
 }  // namespace
+
+int64_t add_integers(int64_t left, int64_t right) {
+  int64_t result;
+  if (__builtin_add_overflow(left, right, &result)) fail_range();
+  return result;
+}
 
 int64_t multiply_integers(int64_t left, int64_t right) {
   int64_t result;

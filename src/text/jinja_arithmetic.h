@@ -16,6 +16,7 @@ Value negated(const Value& number);
 Value absolute_sign(const Value& number);
 // abs(number).
 Value absolute(const Value& number);
+int64_t add_integers(int64_t left, int64_t right);
 int64_t multiply_integers(int64_t left, int64_t right);
 
 // round(number, digits), half to even on the exact decimal value; an int for an int.

@@ -158,6 +158,25 @@ TEST(JinjaLimits, TheSmallestIntegerHasARestByMinusOne) {
   EXPECT_EQ(render("{{ (-9223372036854775807 - 1) % -1 }}"), "0");
 }
 
+TEST(JinjaLimits, ASliceStepsBackByTheSmallestInteger) {  // As CPython, which clamps the step.
+  EXPECT_EQ(render("{{ 'abc'[::-9223372036854775807 - 1] }}"), "c");
+  EXPECT_EQ(render("{{ range(0, 5)[::-9223372036854775807 - 1] | list }}"), "[4]");
+}
+
+TEST(JinjaLimits, ARangeThatEndsBeyondTheLargestIntegerIsRefused) {
+  EXPECT_EQ(refusal("{{ range(1, 5)[::9223372036854775807][:] | list }}").code(),
+            ErrorCode::kUnsupported);
+}
+
+// Each branch must cost what it does itself and not what stands outside of it.
+TEST(JinjaLimits, ManyBranchesAmongManyNamesAreSoonAnalysed) {
+  constexpr int kCount = 20'000;
+  std::string source;
+  for (int i = 0; i < kCount; ++i) source += "{% set a" + std::to_string(i) + " = 1 %}";
+  source += repeated("{% if a1 %}{% elif a2 %}{% else %}{% endif %}", kCount);
+  EXPECT_EQ(render(source + "{{ a0 }}"), "1");
+}
+
 TEST(JinjaLimits, LargeIntegersDivideWhereADoubleHoldsThem) {
   EXPECT_EQ(render("{{ 1000000000000000000 / 100 }}"), "1e+16");  // From CPython.
   EXPECT_THAT(refusal("{{ 9007199254740993 / 2 }}").what(), HasSubstr("64 bits"));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "text/jinja_arithmetic.h"
 #include "text/jinja_eval.h"
@@ -186,7 +187,9 @@ std::optional<int64_t> slice_bound(const Value& value) {
 }
 
 Bounds slice_bounds(const Value& start, const Value& stop, const Value& step, int64_t size) {
-  Bounds bounds{0, 0, slice_bound(step).value_or(1)};
+  // Python lets no step go below this either, so that it can be negated.
+  constexpr int64_t kLowestStep = -std::numeric_limits<int64_t>::max();
+  Bounds bounds{0, 0, std::max(slice_bound(step).value_or(1), kLowestStep)};
   if (bounds.step == 0) fail("the step of a slice can't be zero");
   const bool back = bounds.step < 0;
   const int64_t low = back ? -1 : 0, high = back ? size - 1 : size;
@@ -231,8 +234,10 @@ Value slice_string(Meter& meter, const String& text, const Value& start, const V
 
 Value slice_range(const Range& range, const Value& start, const Value& stop, const Value& step) {
   const Bounds bounds = slice_bounds(start, stop, step, range.size());
-  return Range{range.at(bounds.start), range.at(bounds.stop),
-               multiply_integers(range.step, bounds.step)};
+  const auto at = [&](int64_t index) {
+    return add_integers(range.start, multiply_integers(index, range.step));
+  };
+  return Range{at(bounds.start), at(bounds.stop), multiply_integers(range.step, bounds.step)};
 }
 
 }  // namespace

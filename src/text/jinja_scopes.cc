@@ -3,117 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 
-#include "base/check.h"
+#include "text/jinja_symbols.h"
 
 namespace trtmc::jinja {
 namespace {
-
-using Load = VariableStart::Kind;
-
-// A function under resolution; `level` counts the functions around it.
-struct FunctionContext {
-  Function& function;
-  int level;
-};
-
-struct Reference {
-  const FunctionContext* function;
-  int slot;
-};
-
-// The variables of one scope. A branch of an `if` works on a copy, which shares the slots.
-class Symbols {
- public:
-  Symbols(FunctionContext& function, const Symbols* parent)
-      : function_(&function),
-        parent_(parent),
-        slots_(std::make_shared<std::map<std::string, int>>()) {}
-
-  FunctionContext& function() const { return *function_; }
-
-  std::optional<Reference> find(const std::string& name) const {
-    if (const auto found = references_.find(name); found != references_.end()) {
-      return Reference{function_, found->second};
-    }
-    return parent_ ? parent_->find(name) : std::nullopt;
-  }
-
-  Place place(const std::string& name) const {
-    const auto reference = find(name);
-    TRTMC_CHECK(reference, "every name was seen by the analysis");
-    return place_of(*reference);
-  }
-
-  void store(const std::string& name) {
-    stores_.insert(name);
-    if (references_.contains(name)) return;
-    const auto outer = parent_ ? parent_->find(name) : std::nullopt;
-    if (outer) {
-      define(name, {Load::kAlias, 0, {}, place_of(*outer)});
-    } else {
-      define(name, {Load::kUnset, 0, {}, {}});
-    }
-  }
-
-  int declare_parameter(const std::string& name) {
-    stores_.insert(name);
-    return define(name, {Load::kParameter, 0, {}, {}});
-  }
-
-  void load(const std::string& name) {
-    if (!find(name)) define(name, {Load::kResolve, 0, name, {}});
-  }
-
-  // Takes in what the branches of an `if` do. A variable that only some of them store starts as
-  // what it is outside.
-  void merge_branches(const std::vector<Symbols>& branches) {
-    std::set<std::string> stored;
-    for (const Symbols& branch : branches)
-      stored.insert(branch.stores_.begin(), branch.stores_.end());
-    for (const std::string& name : stores_) stored.erase(name);
-    for (const Symbols& branch : branches) {
-      references_.insert(branch.references_.begin(), branch.references_.end());
-      for (const auto& [slot, start] : branch.starts_) starts_[slot] = start;
-      stores_.insert(branch.stores_.begin(), branch.stores_.end());
-    }
-    for (const std::string& name : stored) {
-      const int slot = references_.at(name);
-      const auto outer = parent_ ? parent_->find(name) : std::nullopt;
-      starts_[slot] = outer ? VariableStart{Load::kAlias, slot, {}, place_of(*outer)}
-                            : VariableStart{Load::kResolve, slot, name, {}};
-    }
-  }
-
-  Scope scope() const {
-    Scope result;
-    for (const auto& [slot, start] : starts_) result.push_back(start);
-    return result;
-  }
-
- private:
-  Place place_of(const Reference& reference) const {
-    return {function_->level - reference.function->level, reference.slot};
-  }
-
-  int define(const std::string& name, VariableStart start) {
-    const auto [slot, added] = slots_->try_emplace(name, function_->function.num_slots);
-    if (added) ++function_->function.num_slots;
-    start.slot = slot->second;
-    references_[name] = start.slot;
-    starts_[start.slot] = std::move(start);
-    return slot->second;
-  }
-
-  FunctionContext* function_;
-  const Symbols* parent_;
-  std::shared_ptr<std::map<std::string, int>> slots_;
-  std::map<std::string, int> references_;
-  std::map<int, VariableStart> starts_;
-  std::set<std::string> stores_;
-};
 
 void analyze(const Expression* node, Symbols& symbols);
 
@@ -151,18 +46,20 @@ void analyze_if(const Statement& node, Symbols& symbols) {
   // Jinja holds an elif as an `if` inside the first, whose condition is read in a branch of its
   // own.
   analyze(node.branches[0].condition.get(), symbols);
-  Symbols first = symbols;
+  Symbols first = symbols.branch();
   analyze(node.branches[0].body, first);
-  Symbols others = symbols;
+
+  Symbols others = symbols.branch();
   for (size_t i = 1; i < node.branches.size(); ++i) {
     analyze(node.branches[i].condition.get(), others);
-    Symbols branch = others;
+    Symbols branch = others.branch();
     analyze(node.branches[i].body, branch);
-    others.merge_branches({branch});
+    others.merge_branches({&branch});
   }
-  Symbols otherwise = symbols;
+
+  Symbols otherwise = symbols.branch();
   analyze(node.otherwise, otherwise);
-  symbols.merge_branches({first, others, otherwise});
+  symbols.merge_branches({&first, &others, &otherwise});
 }
 
 // Declares what a statement reads and writes in the scope that it stands in; inner scopes come
