@@ -175,7 +175,7 @@ void SpeedMeter::fill(const SpeedCase& of) {
   if (of.depth == 0) return;
   const int block_size = executor_.limits().block_size;
   const SpeedCase one{.kind = of.kind, .tokens = of.tokens, .depth = 0, .batch = 1};
-  step(one, 0, std::min(block_size, executor_.limits().max_tokens_per_step));
+  step(one, 0, std::min({block_size, of.depth, executor_.limits().max_tokens_per_step}));
   const int filled = (of.depth + block_size - 1) / block_size;
   for (int sequence = 0; sequence < of.batch; ++sequence) {
     for (int block = 0; block < filled; ++block) {

@@ -106,6 +106,19 @@ TEST_F(Meter, DecodesBehindAsManyTokensAsAsked) {
   EXPECT_NE(meter.measure(of, 1).logits_hash, meter.measure(shallow, 1).logits_hash);
 }
 
+TEST_F(Meter, FillsNoMoreThanTheDepth) {
+  DecoderSpec spec = small_spec();
+  spec.context_length = 8;  // Shorter than a block.
+  const auto path = folder_.path() / "short.trtmc";
+  write_random_bundle(path, spec, DType::kBF16, 1);
+  const Bundle bundle(path);
+  const auto executor = load(bundle, "cpu");
+  SpeedMeter meter(bundle, *executor);
+  const Speed speed =
+      meter.measure({.kind = SpeedKind::kDecode, .tokens = 3, .depth = 5, .batch = 1}, 1);
+  EXPECT_GT(speed.tokens_per_second.min, 0);
+}
+
 TEST_F(Meter, RefusesWhatDoesNotFit) {
   const Bundle bundle(path_);
   const auto executor = load(bundle, "reference");

@@ -86,11 +86,16 @@ VerifyReport verify_goldens(const Bundle& bundle, std::string_view backend,
   const std::vector<Golden> parsed = parse_all(goldens);
   for (const Golden& golden : parsed) refuse_another_model(golden, bundle.spec());
 
+  const int context = context_needed(parsed);
+  if (context > bundle.spec().context_length) {
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("{}: a context of {} tokens, but the goldens have sequences of {}",
+                            bundle.path().string(), bundle.spec().context_length, context),
+                "build the bundle with the context that its config.json gives");
+  }
   HiddenComparison hidden;
   ExecutorOptions ours = options;
-  if (ours.context_length == 0) {
-    ours.context_length = std::min(bundle.spec().context_length, context_needed(parsed));
-  }
+  if (ours.context_length == 0) ours.context_length = context;
   ours.hidden_state_probe = [&](int layer, std::span<const float> states) {
     hidden.observe(layer, states);
     if (options.hidden_state_probe) options.hidden_state_probe(layer, states);

@@ -31,7 +31,8 @@ struct VerifyReport {
 VerifyReport verify_hashes(const Bundle& bundle);
 // Every stored tensor against the checkpoint's: bit-equal where nothing is quantised; file hashes.
 VerifyReport verify_checkpoint(const Bundle& bundle, const std::filesystem::path& checkpoint);
-// `backend` against reference on fixed random token batches, whole steps.
+// `backend` against reference on fixed batches of tokens, whole steps. Throws kUnsupported if the
+// model's context is shorter than their longest sequence.
 VerifyReport verify_backend(const Bundle& bundle, std::string_view backend,
                             const ExecutorOptions& options);
 // A file for verify_goldens: an E2E manifest (its thresholds and the goldens that it lists,
@@ -41,6 +42,7 @@ Json read_goldens(const std::filesystem::path& path);
 // Against Transformers' recorded results, as read_goldens() gives them: {"thresholds": …,
 // "goldens": […]}, or one golden with "thresholds". docs/testing.md has the format. Checks of
 // float32 where KV is float32, those of bfloat16_kv where it is bf16, those of bfloat16 always.
+// Throws kInvalidArgument for goldens of a model of another shape or with a longer context.
 VerifyReport verify_goldens(const Bundle& bundle, std::string_view backend,
                             const ExecutorOptions& options, const Json& goldens);
 

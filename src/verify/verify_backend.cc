@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backends/backend_loader.h"
+#include "base/error.h"
 #include "verify/metrics.h"
 #include "verify/verify.h"
 #include "verify/worst.h"
@@ -16,8 +17,9 @@
 namespace trtmc {
 namespace {
 
-constexpr std::array kPromptLengths{5, 20, 9};  // One is longer than a KV block of 16.
+constexpr std::array kPromptLengths{5, 33, 9};  // One is longer than the largest KV block, 32.
 constexpr int kDecodeSteps = 3;
+constexpr int kShortestContext = *std::ranges::max_element(kPromptLengths) + kDecodeSteps;
 constexpr int kChunk = 7;  // Divides nothing: chunks end in the middle of blocks and of prompts.
 constexpr double kRelativeL2 = 1e-4;
 constexpr int kPositions = 512;  // KV memory for so many is room for three sequences in any blocks.
@@ -139,6 +141,12 @@ double allowed_distance(const Bundle& bundle, ExecutorOptions options, const Row
 VerifyReport verify_backend(const Bundle& bundle, std::string_view backend,
                             const ExecutorOptions& options) {
   const DecoderSpec& spec = bundle.spec();
+  if (spec.context_length < kShortestContext) {
+    throw Error(
+        ErrorCode::kUnsupported,
+        fmt::format("{}: a context of {} tokens, but backends are compared on sequences of {}",
+                    bundle.path().string(), spec.context_length, kShortestContext));
+  }
   ExecutorOptions ours = options;
   ours.context_length = std::min(spec.context_length, kPositions);
   ours.kv_memory_bytes = static_cast<uint64_t>(kPositions) *

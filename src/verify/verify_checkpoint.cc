@@ -12,7 +12,7 @@
 namespace trtmc {
 namespace {
 
-// The rows [first, first + count) of a tensor of the checkpoint, as they stand in the bundle.
+// A tensor of the checkpoint, as a bundle stores it: the rows of its sources as one tensor.
 struct StackedTensor {
   std::vector<TensorView> sources;  // One below the other.
 

@@ -79,6 +79,17 @@ TEST_F(Verify, BackendsAgreeWithReferenceAndDoNotDependOnTheBatch) {
   }
 }
 
+TEST_F(Verify, AContextShorterThanTheSequencesIsRefused) {
+  const auto with_context = [&](int tokens) {
+    const auto shorten = [=](Json& config) { config.set("max_position_embeddings", tokens); };
+    return build_golden_bundle(golden_, path() / std::to_string(tokens),
+                               {.config = shorten, .tensor = {}});
+  };
+  EXPECT_THROW(verify_backend(with_context(16), "cpu", {}), Error);
+  // The golden has 48 tokens and 12 more, for which the two KV blocks of this context have room.
+  EXPECT_THROW(verify_case(with_context(59), "cpu", golden_, "smollm3-random"), Error);
+}
+
 TEST_F(Verify, GoldensOfAnotherModelAreRefused) {
   EXPECT_THROW(verify_case(bundle_, "reference", random_golden("untied"), "smollm3-random"), Error);
 }
