@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <exception>
+#include <iterator>
+#include <limits>
 #include <new>
 #include <thread>
 #include <utility>
@@ -86,7 +88,8 @@ struct Engine::Impl {
   // The engine's thread.
   void run() noexcept;
   bool take_mail();
-  void start(std::unique_ptr<RequestRun> run);
+  void start_new();
+  void start(RequestRun& run);
   void end_cancelled();
   void end_all(FinishReason reason, const std::string& error);
   std::string why_lost() const;
@@ -129,6 +132,7 @@ void Engine::Impl::run() noexcept {
         end_all(FinishReason::kError, lost);
         continue;
       }
+      start_new();
       end_cancelled();
       step();
       sweep();
@@ -146,33 +150,32 @@ void Engine::Impl::run() noexcept {
 
 // Waits for something to do. False when it is to stop.
 bool Engine::Impl::take_mail() {
-  std::vector<std::unique_ptr<RequestRun>> submitted;
-  {
-    std::unique_lock lock(mailbox->mutex);
-    mailbox->wake.wait(lock, [&] {
-      return mailbox->stopping || mailbox->cancelled || !mailbox->submitted.empty() ||
-             !scheduler.empty();
-    });
-    mailbox->cancelled = false;
-    submitted.swap(mailbox->submitted);
-    if (mailbox->stopping) {
-      for (auto& run : submitted) runs.push_back(std::move(run));
-      return false;
-    }
-  }
-  for (auto& run : submitted) start(std::move(run));
-  return true;
+  std::unique_lock lock(mailbox->mutex);
+  mailbox->wake.wait(lock, [&] {
+    return mailbox->stopping || mailbox->cancelled || !mailbox->submitted.empty() ||
+           !scheduler.empty();
+  });
+  mailbox->cancelled = false;
+  std::ranges::move(mailbox->submitted, std::back_inserter(runs));
+  mailbox->submitted.clear();
+  return !mailbox->stopping;
 }
 
-void Engine::Impl::start(std::unique_ptr<RequestRun> run) {
-  auto sequences = run->make_sequences(next_id);
-  next_id += static_cast<SequenceId>(run->num_choices());
+// Of the runs that have come: if this fails, they are among those that end.
+void Engine::Impl::start_new() {
+  for (const auto& run : runs) {
+    if (run->first_id() == 0) start(*run);
+  }
+}
+
+void Engine::Impl::start(RequestRun& run) {
+  auto sequences = run.make_sequences(next_id);
+  next_id += static_cast<SequenceId>(run.num_choices());
   for (auto& sequence : sequences) {
     const Admission admission = scheduler.admit(std::move(sequence));
     TRTMC_CHECK(admission == Admission::kAdmitted,
                 "submit() lets nothing through that is too long");
   }
-  runs.push_back(std::move(run));
 }
 
 RequestRun& Engine::Impl::run_of(SequenceId id) {

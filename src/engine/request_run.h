@@ -23,7 +23,7 @@ class RequestRun {
 
   // A sequence for each choice, with ids from `first` on; the first leads the others.
   std::vector<std::unique_ptr<Sequence>> make_sequences(SequenceId first);
-  SequenceId first_id() const { return first_id_; }
+  SequenceId first_id() const { return first_id_; }  // 0: no sequences yet.
   int num_choices() const { return static_cast<int>(choices_.size()); }
   bool has(SequenceId id) const {
     return id >= first_id_ && id - first_id_ < static_cast<SequenceId>(num_choices());
