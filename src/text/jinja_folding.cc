@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "text/jinja_eval.h"
@@ -146,11 +147,20 @@ class Folder {
     node.call = {};
   }
 
+  static Value without_minus(const Value& negative) {
+    if (const double* real = negative.real()) return -*real;
+    const int64_t integer = *negative.integer();
+    if (integer == std::numeric_limits<int64_t>::min()) {
+      return Value::big_integer("9223372036854775808");
+    }
+    return -integer;
+  }
+
   // The code of a negative constant has no parentheses: -2 ** x is -(2 ** x) to Python.
   static void regroup(Expression& power) {
     auto inner = std::make_unique<Expression>(std::move(power));
     Expression& base = *inner->operands[0];
-    base.value = base.value.real() ? Value(-*base.value.real()) : Value(-*base.value.integer());
+    base.value = without_minus(base.value);
     power = Expression();
     power.kind = Kind::kUnary;
     power.name = std::string(1, '-');  // g++ 12 warns of what assigning a literal would do.

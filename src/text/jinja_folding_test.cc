@@ -43,6 +43,20 @@ TEST(JinjaFolding, AConstantThatFailsIsLeftToFailWhenItRuns) {
   EXPECT_EQ(folded("{{ 1 / 0 }}").body[0]->value->kind, ExpressionKind::kBinary);
 }
 
+// To Python it is -(9223372036854775808 ** n).
+TEST(JinjaFolding, ThePowerOfTheSmallestIntegerIsBeyond64Bits) {
+  const ChatTemplate chat("{{ (-9223372036854775807 - 1) ** n }}");
+  ChatInput input;
+  input.messages = Json::Array();
+  input.template_kwargs = {{"n", Json(1)}};
+  try {
+    chat.render(input);
+    FAIL() << "rendered";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
+  }
+}
+
 TEST(JinjaFolding, CostlyConstantsAreLeftToTheRendersLimits) {
   const std::clock_t start = std::clock();
   const ChatTemplate chat(

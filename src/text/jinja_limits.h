@@ -38,6 +38,7 @@ inline constexpr size_t kMaxSourceBytes = size_t{4} << 20;
 inline constexpr int kMaxSyntaxDepth = 200;      // Of nested expressions and statements.
 inline constexpr int kMaxEvaluationDepth = 600;  // Of nested evaluations, through macros too.
 inline constexpr int kMaxValueDepth = 256;       // Of lists in lists.
+inline constexpr size_t kMaxNames = 1000;        // Of a macro's parameters, a call's arguments.
 inline constexpr size_t kMaxStringBytes = size_t{64} << 20;
 inline constexpr size_t kMaxOutputBytes = size_t{64} << 20;
 inline constexpr size_t kMaxItems = size_t{1} << 20;  // Of one list or dict that a template makes.

@@ -24,6 +24,13 @@ std::string repeated(const std::string& text, int count) {
   return result;
 }
 
+// "a0,a1," for the name "a", the end "," and two of them.
+std::string numbered(const std::string& name, const std::string& end, int count) {
+  std::string result;
+  for (int i = 0; i < count; ++i) result += name + std::to_string(i) + end;
+  return result;
+}
+
 // Few enough to be used up soon in a debug build.
 constexpr uint64_t kFewUnits = 200'000;
 
@@ -105,6 +112,9 @@ INSTANTIATE_TEST_SUITE_P(
         Hostile{"calls", "{{ x" + repeated("()", 10000) + " }}", "too deeply"},
         Hostile{"ternaries", "{{ 1" + repeated(" if 1 else 1", 10000) + " }}", "too deeply"},
         Hostile{"ifs", repeated("{% if x %}", 10000), "too deeply"},
+        Hostile{"named_arguments", "{{ f(" + numbered("a", "=1,", 100'000) + ") }}", "too many"},
+        Hostile{"parameters", "{% macro m(" + numbered("a", ",", 100'000) + "z) %}{% endmacro %}",
+                "too many"},
         Hostile{"nested_value",
                 "{% set ns = namespace(l=[]) %}{% for i in range(1000) %}{% set ns.l = [ns.l] %}{% "
                 "endfor %}",
@@ -163,6 +173,11 @@ TEST(JinjaLimits, ASliceStepsBackByTheSmallestInteger) {  // As CPython, which c
   EXPECT_EQ(render("{{ range(0, 5)[::-9223372036854775807 - 1] | list }}"), "[4]");
 }
 
+TEST(JinjaLimits, PaddingToTheSmallestIntegerLeavesTheText) {
+  EXPECT_EQ(render("{{ 'ab'.center(-9223372036854775807 - 1) }}"), "ab");
+  EXPECT_EQ(render("{{ '-1'.zfill(-9223372036854775807 - 1) }}"), "-1");
+}
+
 TEST(JinjaLimits, ARangeThatEndsBeyondTheLargestIntegerIsRefused) {
   EXPECT_EQ(refusal("{{ range(1, 5)[::9223372036854775807][:] | list }}").code(),
             ErrorCode::kUnsupported);
@@ -171,8 +186,7 @@ TEST(JinjaLimits, ARangeThatEndsBeyondTheLargestIntegerIsRefused) {
 // Each branch must cost what it does itself and not what stands outside of it.
 TEST(JinjaLimits, ManyBranchesAmongManyNamesAreSoonAnalysed) {
   constexpr int kCount = 20'000;
-  std::string source;
-  for (int i = 0; i < kCount; ++i) source += "{% set a" + std::to_string(i) + " = 1 %}";
+  std::string source = numbered("{% set a", " = 1 %}", kCount);
   source += repeated("{% if a1 %}{% elif a2 %}{% else %}{% endif %}", kCount);
   EXPECT_EQ(render(source + "{{ a0 }}"), "1");
 }

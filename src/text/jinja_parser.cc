@@ -4,6 +4,7 @@
 #include <initializer_list>
 
 #include "text/jinja_expression_parser.h"
+#include "text/jinja_limits.h"
 #include "text/jinja_scopes.h"
 #include "text/jinja_token_stream.h"
 
@@ -235,6 +236,7 @@ class Parser {
     tokens_.expect_operator("(");
     while (!tokens_.at_operator(")")) {
       if (!result.empty()) tokens_.expect_operator(",");
+      if (result.size() == kMaxNames) tokens_.fail_here("the macro has too many parameters");
       Parameter parameter;
       parameter.name = expressions_.name_target()->name;
       if (tokens_.skip_operator("=")) {

@@ -3,6 +3,7 @@
 
 #include "text/jinja_expression_parser.h"
 #include "text/jinja_filters.h"
+#include "text/jinja_limits.h"
 #include "text/jinja_tests.h"
 
 namespace trtmc::jinja {
@@ -113,6 +114,9 @@ void ExpressionParser::argument(CallArguments& arguments, Position position) {
              tokens_.look_ahead().kind == Token::Kind::kOperator &&
              tokens_.look_ahead().text == "=") {
     require(!arguments.double_star);
+    if (arguments.named.size() == kMaxNames) {
+      TokenStream::fail_at(position, "the call has too many named arguments");
+    }
     std::string key = tokens_.take().text;
     tokens_.take();
     const auto same = [&](const auto& named) { return named.first == key; };

@@ -212,6 +212,12 @@ Value padded(Interpreter& interpreter, const Value& self, int64_t left, int64_t 
   return same_type(self, std::move(result));
 }
 
+// How many code points the string lacks to `width`. Any width will do, also the smallest.
+int64_t missing_to(int64_t width, const Value& self) {
+  const int64_t size = length(self);
+  return std::max(width, size) - size;
+}
+
 enum class Adjust { kLeft, kRight, kCenter };
 
 template <Adjust adjust>
@@ -219,7 +225,7 @@ Value adjusted(Interpreter& interpreter, const Value& self, const Arguments& arg
   const BoundArguments bound(arguments, "center", {"/width", "/fillchar"}, 1);
   const std::string fill = bound.string_or(1, " ");
   if (count_code_points(fill) != 1) fail("the fill character must be one character");
-  const int64_t width = bound.integer(0), missing = std::max<int64_t>(width - length(self), 0);
+  const int64_t width = bound.integer(0), missing = missing_to(width, self);
   if (missing == 0 || adjust == Adjust::kLeft) return padded(interpreter, self, 0, missing, fill);
   if (adjust == Adjust::kRight) return padded(interpreter, self, missing, 0, fill);
   const int64_t left = missing / 2 + (missing & width & 1);  // As CPython rounds.
@@ -228,7 +234,7 @@ Value adjusted(Interpreter& interpreter, const Value& self, const Arguments& arg
 
 Value zero_filled(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   const BoundArguments bound(arguments, "zfill", {"/width"}, 1);
-  const int64_t missing = std::max<int64_t>(bound.integer(0) - length(self), 0);
+  const int64_t missing = missing_to(bound.integer(0), self);
   const std::string& text = text_of(self);
   const bool sign = text.starts_with('+') || text.starts_with('-');
   if (missing == 0 || !sign) return padded(interpreter, self, missing, 0, "0");
