@@ -165,7 +165,7 @@ TEST(Options, ASlipIsGuessed) {
 TEST(Options, AnUnknownCommandNamesTheKnownOnes) {
   EXPECT_EQ(refusal({"serve", "m"}).hint,
             "commands are build, run, chat, prompt, tokenize, detokenize, score, verify, inspect, "
-            "version");
+            "bench, version");
 }
 
 TEST(Options, AnOptionTwiceIsRefused) {
