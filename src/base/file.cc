@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/mapping_list.h"
 
 namespace trtmc {
 namespace {
@@ -47,27 +48,42 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
 }
 
-void refuse_taken_name(const std::filesystem::path& path, AtomicFile::IfExists if_exists) {
-  std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(path, error);
-  if (status.type() == std::filesystem::file_type::none) {
-    throw system_error(path, "can't be looked up", error.value());
-  }
-  if (std::filesystem::is_directory(status)) {
-    throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: is a folder", path.string()));
-  }
-  if (if_exists == AtomicFile::IfExists::kRefuse && std::filesystem::exists(status)) {
-    throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: exists already", path.string()),
-                "use --force to replace it");
-  }
-}
-
 void sync_folder(const std::filesystem::path& folder) {
   const Descriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd.get() >= 0) ::fsync(fd.get());
 }
 
+// Devices, pipes and folders are not ours to put a file in the place of.
+void refuse_target(const std::filesystem::path& path, AtomicFile::IfExists if_exists) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return;
+    throw system_error(path, "can't be looked up", errno);
+  }
+  if (S_ISDIR(status.st_mode)) {
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: is a folder", path.string()));
+  }
+  if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode)) {
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: not a regular file", path.string()));
+  }
+  if (if_exists == AtomicFile::IfExists::kRefuse) {
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: exists already", path.string()),
+                "use --force to replace it");
+  }
+}
+
 }  // namespace
+
+bool has_file(const std::filesystem::path& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return false;
+    throw system_error(path, "can't look for it", errno);
+  }
+  if (::stat(path.c_str(), &status) != 0) throw system_error(path, "can't follow the link", errno);
+  if (S_ISREG(status.st_mode)) return true;
+  throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: not a regular file", path.string()));
+}
 
 MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
   // Opening a pipe that nobody writes to would wait for ever; a regular file never waits.
@@ -83,6 +99,7 @@ MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd.get(), 0);
   if (address == MAP_FAILED) throw system_error(path, "can't map", errno);
   bytes_ = {static_cast<const std::byte*>(address), size};
+  note_mapping(bytes_, path_.string());
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
@@ -95,7 +112,9 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 }
 
 MappedFile::~MappedFile() {
-  if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+  if (bytes_.empty()) return;
+  forget_mapping(bytes_);
+  ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 
 void MappedFile::release(std::span<const std::byte> part) const {
@@ -112,7 +131,7 @@ void MappedFile::release(std::span<const std::byte> part) const {
 
 AtomicFile::AtomicFile(std::filesystem::path path, uint64_t size, IfExists if_exists)
     : path_(std::move(path)), if_exists_(if_exists) {
-  refuse_taken_name(path_, if_exists_);
+  refuse_target(path_, if_exists_);
   const std::filesystem::path folder = folder_of(path_);
   fd_ = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0644);
   if (fd_ < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {

@@ -9,6 +9,10 @@
 
 namespace trtmc {
 
+// Whether a file stands at `path`. Only its absence is "no": a link that leads nowhere, a folder or
+// a pipe in its place, or what can't be looked at is an error, or it would pass for absent.
+bool has_file(const std::filesystem::path& path);
+
 // A read-only mapping of a whole file. Moves, does not copy. Throws kNotFound, or kInvalidArgument
 // for what is not a regular file.
 class MappedFile {
@@ -37,8 +41,8 @@ class AtomicFile {
   enum class IfExists { kRefuse, kReplace };
 
   // Reserves `size` bytes at once, so that a full disk is found before the work: kExhausted.
-  // Throws kInvalidArgument if `path` exists and is not to be replaced, or is a folder; kNotFound
-  // if its folder does not exist.
+  // Throws kInvalidArgument if `path` exists and is not to be replaced or is no regular file,
+  // kNotFound if its folder does not exist.
   AtomicFile(std::filesystem::path path, uint64_t size, IfExists if_exists);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "base/mapping_list.h"
 
 namespace trtmc {
 namespace {
@@ -65,9 +66,47 @@ TEST_F(FileTest, MappingWhatIsNotAFileSaysSo) {
   EXPECT_EQ(code_of([&] { MappedFile file(folder_); }), ErrorCode::kInvalidArgument);
 }
 
-TEST_F(FileTest, MappingAPipeDoesNotWaitForItsWriter) {
+TEST_F(FileTest, ANamedPipeIsRefusedWithoutWaitingForAWriter) {
   ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
   EXPECT_EQ(code_of([&] { MappedFile file(folder_ / "pipe"); }), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(code_of([&] { (void)has_file(folder_ / "pipe"); }), ErrorCode::kInvalidArgument);
+}
+
+TEST_F(FileTest, OnlyAnAbsentFileIsNotThere) {
+  put("a", "");
+  fs::create_symlink("a", folder_ / "to_a");
+  fs::create_symlink("nothing", folder_ / "to_nothing");
+  fs::create_symlink("loop", folder_ / "loop");
+  EXPECT_TRUE(has_file(folder_ / "a"));
+  EXPECT_TRUE(has_file(folder_ / "to_a"));
+  EXPECT_FALSE(has_file(folder_ / "b"));
+  EXPECT_FALSE(has_file(folder_ / "a" / "b"));
+  EXPECT_EQ(code_of([&] { (void)has_file(folder_ / "to_nothing"); }), ErrorCode::kNotFound);
+  EXPECT_EQ(code_of([&] { (void)has_file(folder_ / "loop"); }), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(code_of([&] { (void)has_file(folder_); }), ErrorCode::kInvalidArgument);
+}
+
+TEST_F(FileTest, AMappingIsFoundByItsAddressWhileItLasts) {
+  put("a", "hello");
+  const std::byte* address = nullptr;
+  {
+    MappedFile file(folder_ / "a");
+    address = file.bytes().data();
+    const MappedFile moved = std::move(file);
+    EXPECT_STREQ(mapped_path_at(address), (folder_ / "a").c_str());
+    EXPECT_STREQ(mapped_path_at(address + 4), (folder_ / "a").c_str());
+    EXPECT_EQ(mapped_path_at(address + 5), nullptr);
+  }
+  EXPECT_EQ(mapped_path_at(address), nullptr);
+}
+
+TEST_F(FileTest, WhatIsNoFileIsNotReplaced) {
+  ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  for (const char* name : {"pipe", "."}) {
+    EXPECT_EQ(code_of([&] { AtomicFile file(folder_ / name, 1, AtomicFile::IfExists::kReplace); }),
+              ErrorCode::kInvalidArgument);
+  }
+  EXPECT_TRUE(fs::is_fifo(folder_ / "pipe"));
 }
 
 TEST_F(FileTest, AnAtomicFileAppearsWholeAtCommit) {

@@ -50,6 +50,7 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
     const size_t colon = text.rfind("; last read");
     const size_t start = text.find(": syntax error ");
     std::string what = "not valid JSON";
+    if (text.find("number overflow") != text.npos) what = "a number beyond 1.8e308";
     if (start != std::string_view::npos) {
       what += fmt::format(
           ": {}", text.substr(start + 15, colon == std::string_view::npos ? std::string_view::npos

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "tests/support/error_of.h"
 
 namespace trtmc {
 namespace {
@@ -77,6 +78,11 @@ TEST(Json, RefusesLoneSurrogatesBadUtf8AndNaN) {
   for (const char* text : {R"("\ud800")", "\"\xff\"", "NaN", "[Infinity]", "01", "'a'", "[1,]"}) {
     EXPECT_THROW((void)Json::parse(text), Error) << text;
   }
+}
+
+TEST(Json, ANumberBeyondADoubleIsNamed) {
+  EXPECT_EQ(error_of([] { Json::parse("[1e999]"); }).what(),
+            std::string("byte 5: a number beyond 1.8e308"));
 }
 
 TEST(Json, RefusesDeepNesting) {

@@ -17,7 +17,9 @@ Bundle::Bundle(const std::filesystem::path& path) : file_(path) {
     sections_ = std::move(header.sections);
     identity_ = header.identity;
     for (size_t i = 0; i < sections_.size(); ++i) {
-      if (sections_[i].kind == SectionKind::kText) verify_section(file_.bytes(), sections_, i);
+      if (sections_[i].kind == SectionKind::kText) {
+        trtmc::verify_section(file_.bytes(), sections_, i);
+      }
     }
   });
 }
@@ -54,10 +56,12 @@ std::optional<std::string_view> Bundle::chat_template() const {
   return as_text(bytes(*section));
 }
 
+void Bundle::verify_section(size_t index) const {
+  with_context(path().string(), [&] { trtmc::verify_section(file_.bytes(), sections_, index); });
+}
+
 void Bundle::verify_hashes() const {
-  with_context(path().string(), [&] {
-    for (size_t i = 0; i < sections_.size(); ++i) verify_section(file_.bytes(), sections_, i);
-  });
+  for (size_t i = 0; i < sections_.size(); ++i) verify_section(i);
 }
 
 }  // namespace trtmc

@@ -56,8 +56,9 @@ class Bundle {
   std::span<const std::byte> tokenizer_tables() const;    // Throws kUnsupported if there are none.
   std::optional<std::string_view> chat_template() const;  // Nothing for a base model.
 
-  // Hashes every section and looks at the padding between them: every byte of the file. Throws
-  // kCorrupt naming the first section that differs.
+  // Hashes one of sections() and looks at the padding after it. Throws kCorrupt naming it.
+  void verify_section(size_t index) const;
+  // All of them, and so every byte of the file.
   void verify_hashes() const;
 
  private:

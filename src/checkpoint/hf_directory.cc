@@ -27,11 +27,6 @@ constexpr std::string_view kTextNames[] = {"added_tokens.json",     "chat_templa
 constexpr uint64_t kMaxConfigBytes = uint64_t{16} << 20;
 constexpr uint64_t kMaxTextBytes = uint64_t{512} << 20;
 
-bool is_there(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
-
 // Whether there is a "#" or "//" outside of strings: model cards show settings with such comments.
 bool has_comment(std::string_view text) {
   bool in_string = false;
@@ -97,11 +92,11 @@ std::map<std::string, std::string> read_index(const fs::path& path) {
 class HfDirectory final : public Checkpoint {
  public:
   explicit HfDirectory(const fs::path& path) : path_(path), config_(read_json(path / kConfigName)) {
-    if (is_there(path / kGenerationConfigName))
+    if (has_file(path / kGenerationConfigName))
       generation_config_ = read_json(path / kGenerationConfigName);
-    if (is_there(path / kSingleFileName)) {
+    if (has_file(path / kSingleFileName)) {
       open_single_file();
-    } else if (is_there(path / kIndexName)) {
+    } else if (has_file(path / kIndexName)) {
       open_shards();
     } else {
       refuse_without_weights();
@@ -114,7 +109,7 @@ class HfDirectory final : public Checkpoint {
   const Json& generation_config() const override { return generation_config_; }
 
   std::optional<std::string> text_file(std::string_view name) const override {
-    if (!is_there(path_ / name)) return std::nullopt;
+    if (!has_file(path_ / name)) return std::nullopt;
     return read_file(path_ / name, kMaxTextBytes);
   }
 
@@ -148,7 +143,7 @@ class HfDirectory final : public Checkpoint {
     for (const auto& [name, shard] : index) shard_names.insert(shard);
     shards_.reserve(shard_names.size());  // Its elements are pointed at.
     for (const std::string& shard : shard_names) {
-      if (!is_there(path_ / shard)) {
+      if (!has_file(path_ / shard)) {
         throw Error(ErrorCode::kNotFound,
                     fmt::format("{}: names {}, which is not there", kIndexName, shard),
                     "download the missing file");
@@ -197,10 +192,10 @@ class HfDirectory final : public Checkpoint {
   void note_files() {
     files_ = {path_ / kConfigName};
     if (!generation_config_.is_null()) files_.push_back(path_ / kGenerationConfigName);
-    if (!is_there(path_ / kSingleFileName)) files_.push_back(path_ / kIndexName);
+    if (!has_file(path_ / kSingleFileName)) files_.push_back(path_ / kIndexName);
     for (const SafetensorsFile& shard : shards_) files_.push_back(shard.path());
     for (const std::string_view name : kTextNames) {
-      if (is_there(path_ / name)) files_.push_back(path_ / name);
+      if (has_file(path_ / name)) files_.push_back(path_ / name);
     }
     std::sort(files_.begin(), files_.end());
   }
@@ -218,16 +213,16 @@ class HfDirectory final : public Checkpoint {
 std::shared_ptr<const Checkpoint> open_hf_directory(const std::filesystem::path& path) {
   constexpr const char* kExpected =
       "give a folder with config.json and model.safetensors, as Hugging Face's libraries save it";
-  if (!is_there(path)) {
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) {
     throw Error(ErrorCode::kNotFound, fmt::format("{}: no such folder", path.string()), kExpected);
   }
-  std::error_code ignored;
   if (!fs::is_directory(path, ignored)) {
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("{}: a file, expected a checkpoint's folder", path.string()),
                 kExpected);
   }
-  if (!is_there(path / kConfigName)) {
+  if (!has_file(path / kConfigName)) {
     throw Error(ErrorCode::kNotFound, fmt::format("{}: no config.json", path.string()), kExpected);
   }
   return std::make_shared<HfDirectory>(path);

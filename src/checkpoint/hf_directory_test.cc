@@ -160,6 +160,21 @@ TEST_F(HfDirectoryTest, AHashInsideAStringIsNoComment) {
   EXPECT_THAT(refusal(ErrorCode::kInvalidArgument), HasSubstr("an array, expected an object"));
 }
 
+// As a hub cache has it whose files were deleted: the model must not be built without them.
+TEST_F(HfDirectoryTest, ALinkThatLeadsNowhereIsNotTakenForAnAbsentFile) {
+  write_tiny_checkpoint(path_);
+  for (const char* name : {"generation_config.json", "tokenizer.json", "chat_template.jinja"}) {
+    std::filesystem::remove(path_ / name);
+    std::filesystem::create_symlink("nothing", path_ / name);
+    EXPECT_THAT(refusal(ErrorCode::kNotFound), AllOf(HasSubstr(name), HasSubstr("the link")));
+    std::filesystem::remove(path_ / name);
+    std::filesystem::create_directory(path_ / name);
+    EXPECT_THAT(refusal(ErrorCode::kInvalidArgument),
+                AllOf(HasSubstr(name), HasSubstr("not a regular file")));
+    std::filesystem::remove(path_ / name);
+  }
+}
+
 TEST_F(HfDirectoryTest, AMissingShardIsNamed) {
   write_sharded();
   std::filesystem::remove(path_ / kShard2);

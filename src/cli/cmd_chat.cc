@@ -103,7 +103,7 @@ std::vector<TokenId> Conversation::encode_prompt(std::optional<OutputParser>& pa
   options.think = session_.think();
   options.system.reset();  // Among the messages already, as the session has it now.
   const ChatInput input = chat_input(manifest, options, session_.messages(), Json());
-  const std::string prompt = model_.chat_template().render(input);
+  const std::string prompt = render_prompt(model_.chat_template(), input);
   parser.emplace(manifest.markers, OutputParser::start_for_prompt(manifest.markers, prompt), false);
   std::vector<TokenId> ids = model_.tokenizer().encode(prompt);
   const int context = model_.context_length();

@@ -12,7 +12,7 @@ void execute(const PromptCommand& command, Console& console) {
   const Json request = read_json(command.file, "a conversation in JSON");
   const ChatInput input =
       chat_input_from_json(request, command.date ? *command.date : local_time_now());
-  const std::string prompt = chat_template.render(input);
+  const std::string prompt = render_prompt(chat_template, input);
   if (!command.ids) return console.print(prompt);
   const Tokenizer tokenizer(bundle.tokenizer_tables());
   const std::vector<TokenId> ids = tokenizer.encode(prompt);

@@ -22,9 +22,12 @@ struct Question {
 Json read_tools(const std::filesystem::path& file) {
   if (file.empty()) return {};
   Json tools = read_json(file, "tools");
-  if (tools.array() != nullptr) return tools;
-  throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: {}, expected a JSON array of tools",
-                                                       file.string(), tools.kind_name()));
+  if (tools.array() == nullptr) {
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: {}, expected a JSON array of tools",
+                                                         file.string(), tools.kind_name()));
+  }
+  for (const JsonCursor& tool : JsonCursor(tools, file.string()).elements()) tool.members();
+  return tools;
 }
 
 std::string read_prompt(const RunCommand& command) {
@@ -46,7 +49,7 @@ Question chat_question(const RunCommand& command, const LoadedModel& model) {
   const bool parse_tools = tools.array() != nullptr && !tools.array()->empty();
   const ChatInput input =
       chat_input(manifest, command.chat, {message("user", read_prompt(command))}, tools);
-  const std::string prompt = model.chat_template().render(input);
+  const std::string prompt = render_prompt(model.chat_template(), input);
   return {model.tokenizer().encode(prompt),
           OutputParser(manifest.markers, OutputParser::start_for_prompt(manifest.markers, prompt),
                        parse_tools)};

@@ -42,7 +42,7 @@ void execute(const DetokenizeCommand& command, Console& console) {
   const Tokenizer tokenizer(bundle.tokenizer_tables());
   const Json json = read_json(command.file, "a JSON array of ids");
   std::vector<TokenId> ids;
-  for (const JsonCursor& id : JsonCursor(json).elements()) {
+  for (const JsonCursor& id : JsonCursor(json, "ids").elements()) {
     ids.push_back(static_cast<TokenId>(id.integer_in(0, tokenizer.num_ids() - 1)));
   }
   console.print(tokenizer.decode(ids, command.skip_special));

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -113,8 +114,13 @@ void install_interrupts() {
   TRTMC_CHECK(g_pipe[0] < 0, "interrupts are installed twice");
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);
-  if (pipe(g_pipe) != 0) return;  // The others then keep their default action.
-  std::thread([] { watch().loop(); }).detach();
+  // Without the pipe or the thread the other signals keep their default action.
+  if (pipe(g_pipe) != 0) return;
+  try {
+    std::thread([] { watch().loop(); }).detach();
+  } catch (const std::system_error&) {
+    return;
+  }
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) take_over(number);
 }
 

@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/interrupts.h"
+#include "cli/read_faults.h"
 
 namespace trtmc {
 namespace {
@@ -55,6 +56,7 @@ int run_and_report(std::span<const std::string> arguments, Console& console) {
 int main(int argc, char** argv) {
   trtmc::reserve_standard_streams();
   trtmc::install_interrupts();
+  trtmc::install_read_faults();
   trtmc::Console console;
   const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
   return trtmc::run_and_report(arguments, console);

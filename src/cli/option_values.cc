@@ -59,7 +59,9 @@ std::string with_unit(double value, std::span<const std::string_view> units) {
 int64_t parse_integer(std::string_view text, int64_t low, int64_t high) {
   int64_t value = 0;
   if (read_all(text, value) && value >= low && value <= high) return value;
-  const bool bounded = high != std::numeric_limits<int64_t>::max() && high < 1'000'000'000;
+  // A bound as large as that of an int is worth its place only where it was what stood in the way.
+  const bool digits = text.size() >= 10 && text.find_first_not_of("0123456789") == text.npos;
+  const bool bounded = digits || high < 1'000'000'000;
   refuse(text, bounded ? fmt::format("a whole number from {} to {}", low, high)
                        : fmt::format("a whole number from {} on", low));
 }

@@ -47,6 +47,8 @@ TEST(OptionValues, IntegersAreWholeAndInRange) {
             "\"0\", expected a whole number from 1 to 1024");
   EXPECT_EQ(message_of([] { parse_integer("12x", 1, std::numeric_limits<int64_t>::max()); }),
             "\"12x\", expected a whole number from 1 on");
+  EXPECT_EQ(message_of([] { parse_integer("99999999999", 1, 2147483647); }),
+            "\"99999999999\", expected a whole number from 1 to 2147483647");
   EXPECT_NE(message_of([] { parse_integer("99999999999999999999", 0, 5); }), "no error");
   EXPECT_EQ(parse_unsigned("18446744073709551615"), std::numeric_limits<uint64_t>::max());
 }

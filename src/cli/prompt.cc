@@ -18,6 +18,10 @@ ChatTemplate open_chat_template(const Bundle& bundle) {
                       [&] { return ChatTemplate(*source, bundle.manifest().special_tokens); });
 }
 
+std::string render_prompt(const ChatTemplate& chat_template, const ChatInput& input) {
+  return with_context("chat template", [&] { return chat_template.render(input); });
+}
+
 Json message(std::string_view role, std::string_view content) {
   Json json;
   json.set("role", role);

@@ -15,6 +15,9 @@ namespace trtmc {
 // The bundle's template. Throws kUnsupported with a hint if it has none.
 ChatTemplate open_chat_template(const Bundle& bundle);
 
+// The prompt. An error of the template says that it is one.
+std::string render_prompt(const ChatTemplate& chat_template, const ChatInput& input);
+
 // {"role": role, "content": content}
 Json message(std::string_view role, std::string_view content);
 

@@ -67,8 +67,7 @@ std::optional<std::string> process_environment(const char* name) {
 Settings::Settings(const Environment& environment) {
   if (const auto folder = user_folder(environment, "XDG_CONFIG_HOME", ".config")) {
     const std::filesystem::path path = *folder / "config.toml";
-    std::error_code ignored;
-    if (std::filesystem::exists(path, ignored)) read_config(path, read_file(path, kMaxConfigBytes));
+    if (has_file(path)) read_config(path, read_file(path, kMaxConfigBytes));
   }
   for (const SharedOption& option : kSharedOptions) {
     if (const auto value = environment(option.variable)) {
@@ -100,7 +99,11 @@ void Settings::read_config(const std::filesystem::path& path, std::string_view t
       throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: unknown key \"{}\"", where, key),
                   fmt::format("known are {}", fmt::join(known, ", ")));
     }
-    values_[std::string(key)] = {*value, fmt::format("{}: {}", where, key)};
+    if (!values_.try_emplace(std::string(key), Value{*value, fmt::format("{}: {}", where, key)})
+             .second) {
+      throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: {} is set twice", where, key),
+                  "delete one of the two lines");
+    }
   }
 }
 

@@ -84,6 +84,12 @@ TEST_F(SettingsTest, AnUnknownKeyIsRefused) {
   EXPECT_EQ(failure(), "/trtmc/config.toml:1: unknown key \"thread\"");
 }
 
+// Of TOML 1.0: defining a key multiple times is invalid.
+TEST_F(SettingsTest, AKeyThatIsSetTwiceIsRefused) {
+  write_config("threads = 1\nseed = 1\nthreads = 2\n");
+  EXPECT_EQ(failure(), "/trtmc/config.toml:3: threads is set twice");
+}
+
 TEST_F(SettingsTest, ARelativeXdgFolderIsIgnoredAsTheSpecificationSays) {
   variables_["XDG_CONFIG_HOME"] = "relative";
   variables_["HOME"] = "/nowhere";

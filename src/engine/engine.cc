@@ -7,6 +7,7 @@
 #include <iterator>
 #include <limits>
 #include <new>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -73,7 +74,11 @@ struct Engine::Impl {
         options(of_options),
         longest(of_model.longest_sequence()),
         scheduler(scheduler_options(of_model, of_options)) {
-    thread = std::thread([this] { run(); });
+    try {
+      thread = std::thread([this] { run(); });
+    } catch (const std::system_error&) {
+      throw Error(ErrorCode::kExhausted, "the system refused to start a thread");
+    }
   }
 
   ~Impl() {

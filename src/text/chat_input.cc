@@ -15,13 +15,9 @@ namespace {
 // What a template gets by name already.
 constexpr std::string_view kTakenNames[] = {"messages", "tools", "add_generation_prompt"};
 
-Json read_messages(const JsonCursor& messages) {
-  for (const JsonCursor& message : messages.elements()) {
-    if (!message.json().object()) {
-      message.fail(fmt::format("{}, expected an object", message.json().kind_name()));
-    }
-  }
-  return messages.json();
+Json read_objects(const JsonCursor& list) {
+  for (const JsonCursor& element : list.elements()) element.members();  // Refuses all but objects.
+  return list.json();
 }
 
 Json::Object read_kwargs(const JsonCursor& kwargs) {
@@ -48,16 +44,15 @@ ChatInput chat_input_from_json(const Json& request, const std::tm& local_time) {
   ChatInput input;
   input.local_time = local_time;
   if (request.array()) {
-    input.messages = read_messages(JsonCursor(request, "messages"));
+    input.messages = read_objects(JsonCursor(request, "messages"));
     return input;
   }
   const JsonCursor cursor(request);
   cursor.refuse_unknown_keys(
       {"messages", "tools", "add_generation_prompt", "chat_template_kwargs"});
-  input.messages = read_messages(cursor.at("messages"));
+  input.messages = read_objects(cursor.at("messages"));
   if (const auto tools = cursor.find_set("tools")) {
-    tools->elements();  // Refuses all but an array.
-    input.tools = tools->json();
+    input.tools = read_objects(*tools);
   }
   if (const auto add = cursor.find_set("add_generation_prompt")) {
     input.add_generation_prompt = add->boolean();
@@ -80,7 +75,7 @@ std::tm parse_date(std::string_view date) {
   if (!year_number || !month_number || !day_number) refuse();
   const year_month_day day{year{*year_number}, month{static_cast<unsigned>(*month_number)},
                            std::chrono::day{static_cast<unsigned>(*day_number)}};
-  if (!day.ok()) refuse();
+  if (!day.ok() || *year_number < 1) refuse();  // As in Python.
   std::tm time{};
   time.tm_year = *year_number - 1900;
   time.tm_mon = *month_number - 1;

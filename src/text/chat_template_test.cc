@@ -160,9 +160,9 @@ TEST(ChatInput, IsAnArrayOfMessagesOrAnObject) {
   EXPECT_TRUE(array.template_kwargs.empty());
   const auto object = chat_input_from_json(
       Json::parse(
-          R"({"messages": [], "tools": ["t"], "add_generation_prompt": false, "chat_template_kwargs": {"a": 1}})"),
+          R"({"messages": [], "tools": [{"t": 1}], "add_generation_prompt": false, "chat_template_kwargs": {"a": 1}})"),
       date);
-  EXPECT_EQ(object.tools, Json::parse(R"(["t"])"));
+  EXPECT_EQ(object.tools, Json::parse(R"([{"t": 1}])"));
   EXPECT_FALSE(object.add_generation_prompt);
   EXPECT_EQ(object.template_kwargs, (Json::Object{{"a", 1}}));
 }
@@ -183,6 +183,8 @@ TEST(ChatInput, IsRefusedByTheNameOfWhatIsWrong) {
   EXPECT_THAT(refusal(R"({"messages": {}})"), HasSubstr("messages: an object, expected an array"));
   EXPECT_THAT(refusal(R"({"messages": [], "tool": []})"), HasSubstr("tool: unknown key"));
   EXPECT_THAT(refusal(R"({"messages": [], "tools": {}})"), HasSubstr("tools: an object"));
+  EXPECT_THAT(refusal(R"({"messages": [], "tools": [{}, 3]})"),
+              HasSubstr("tools[1]: an integer, expected an object"));
   EXPECT_THAT(refusal(R"({"messages": [], "add_generation_prompt": 1})"),
               HasSubstr("add_generation_prompt: an integer"));
   EXPECT_THAT(refusal(R"({"messages": [], "chat_template_kwargs": {"tools": 1}})"),
@@ -201,7 +203,7 @@ TEST(ParseDate, GivesNoonOfThatDay) {
 
 TEST(ParseDate, RefusesWhatIsNoDay) {
   for (const char* text : {"", "2026-9-4", "2026-02-30", "2026-13-01", "2026-00-10", "2026-09-04 ",
-                           "04-09-2026", "2026/09/04", "-026-09-04", "2026-09-+4"}) {
+                           "04-09-2026", "2026/09/04", "-026-09-04", "2026-09-+4", "0000-01-01"}) {
     EXPECT_THROW(parse_date(text), Error) << text;
   }
 }

@@ -27,7 +27,7 @@ struct VerifyReport {
   bool passed() const;
 };
 
-// Hashes of every section.
+// Hashes of every section, and the padding between them.
 VerifyReport verify_hashes(const Bundle& bundle);
 // Every stored tensor against the checkpoint's: bit-equal where nothing is quantised; file hashes.
 VerifyReport verify_checkpoint(const Bundle& bundle, const std::filesystem::path& checkpoint);

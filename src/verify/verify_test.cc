@@ -46,6 +46,18 @@ TEST_F(Verify, HashesFindTheSectionThatWasDamaged) {
   EXPECT_THAT(failures(verify_hashes(Bundle(damaged))), HasSubstr("layers.1.up_proj"));
 }
 
+TEST_F(Verify, HashesFindAByteBetweenTwoSections) {
+  const auto damaged = path() / "damaged.trtmc";
+  std::filesystem::copy_file(bundle_.path(), damaged);
+  const Section& norm = *bundle_.find("layers.1.mlp_norm");
+  ASSERT_NE(norm.bytes % 4096, 0u);
+  std::fstream file(damaged, std::ios::binary | std::ios::in | std::ios::out);
+  file.seekp(static_cast<std::streamoff>(norm.offset + norm.bytes));
+  file.put('\1');
+  file.close();
+  EXPECT_THAT(failures(verify_hashes(Bundle(damaged))), HasSubstr("layers.1.mlp_norm"));
+}
+
 TEST_F(Verify, CheckpointIsTheBundles) {
   EXPECT_EQ(failures(verify_checkpoint(bundle_, path() / "checkpoint")), "");
 }

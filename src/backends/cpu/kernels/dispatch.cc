@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cstdlib>
 #include <string>
 
 #include "base/error.h"
@@ -103,8 +102,6 @@ std::vector<const KernelTable*> available_kernels() {
 }
 
 const KernelTable& choose_kernels(std::string_view name) {
-  const char* wish = std::getenv("TRTMC_CPU_ISA");
-  if (name.empty() && wish != nullptr) name = wish;
   std::string names;
   for (const KernelTable* table : available_kernels()) {
     if (name.empty() || name == table->name) return *table;

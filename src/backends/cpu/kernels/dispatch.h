@@ -11,7 +11,7 @@ namespace trtmc::cpu {
 // Best first; "generic" last and always there.
 std::vector<const KernelTable*> available_kernels();
 
-// By name; for an empty name what TRTMC_CPU_ISA says, or the best. Throws kUnsupported for an
+// By name; the best for an empty name. Throws kUnsupported for an
 // instruction set that this machine lacks, kInvalidArgument for one that trtmc does not know, both
 // naming those available.
 const KernelTable& choose_kernels(std::string_view name);
