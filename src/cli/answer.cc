@@ -126,7 +126,11 @@ void AnswerPrinter::finish() {
 Json to_json(const ToolCall& call) {
   Json json;
   json.set("name", call.name);
-  json.set("arguments", Json::parse(call.arguments));
+  try {
+    json.set("arguments", Json::parse(call.arguments));
+  } catch (const Error&) {  // A string of the model's, and no JSON within.
+    json.set("arguments", call.arguments);
+  }
   return json;
 }
 

@@ -52,7 +52,7 @@ class AnswerPrinter {
   bool at_line_start_ = true;  // Of standard output.
 };
 
-// {"name": …, "arguments": {…}}
+// {"name": …, "arguments": {…}}; arguments that are no JSON stand as a string.
 Json to_json(const ToolCall& call);
 
 }  // namespace trtmc

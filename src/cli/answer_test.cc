@@ -48,5 +48,14 @@ TEST(MakeRequest, WithoutASeedEachIsAnother) {
   EXPECT_NE(seed(), seed());
 }
 
+TEST(ToolCallJson, HasTheArgumentsAsJson) {
+  EXPECT_EQ(to_json(ToolCall{"f", R"({"a": 1})"}).dump(), R"({"name":"f","arguments":{"a":1}})");
+}
+
+TEST(ToolCallJson, HasArgumentsThatAreNoJsonAsAString) {
+  EXPECT_EQ(to_json(ToolCall{"f", "hello"}).dump(), R"({"name":"f","arguments":"hello"})");
+  EXPECT_EQ(to_json(ToolCall{"f", "{\"a"}).dump(), R"({"name":"f","arguments":"{\"a"})");
+}
+
 }  // namespace
 }  // namespace trtmc
