@@ -1,7 +1,8 @@
 """The random checkpoints that tools/make_goldens.py records Transformers' results for.
 
-Each case changes a few things of BASE: `config` (a value of None removes the key), `weights` (how
-the values are drawn, see tools/make_random_checkpoint.py) and `prompt_tokens`.
+Each case changes a few things of its family's configuration in BASE_CONFIGS: `config` (a value of
+None removes the key), `weights` (how the values are drawn, see tools/make_random_checkpoint.py) and
+`prompt_tokens`. A case without `family` is one of smollm3.
 """
 import copy
 
@@ -34,6 +35,30 @@ BASE_CONFIG = {
     "use_sliding_window": False,
     "vocab_size": 320,
 }
+LLAMA_CONFIG = {
+    "architectures": ["LlamaForCausalLM"],
+    "attention_bias": False,
+    "bos_token_id": 0,
+    "eos_token_id": [1, 2],
+    "hidden_act": "silu",
+    "hidden_size": 96,
+    "intermediate_size": 112,
+    "max_position_embeddings": 256,
+    "mlp_bias": False,
+    "model_type": "llama",
+    "num_attention_heads": 6,
+    "num_hidden_layers": 2,
+    "num_key_value_heads": 2,
+    "pretraining_tp": 1,
+    "rms_norm_eps": 1e-05,
+    "rope_scaling": None,
+    "rope_theta": 500000.0,
+    "tie_word_embeddings": False,
+    "torch_dtype": "bfloat16",
+    "transformers_version": "4.45.0.dev0",
+    "vocab_size": 192,
+}
+BASE_CONFIGS = {"smollm3": BASE_CONFIG, "llama": LLAMA_CONFIG}
 BASE_WEIGHTS = {"dtype": "bf16", "gain": 1.2, "embedding_gain": 1.2}
 # rope_scaling null is a value, as in the published config, and not an absent key.
 KEEP_NULL = {"rope_scaling", "sliding_window"}
@@ -51,6 +76,11 @@ def yarn_v5(factor, original, **more):
     return {"rope_theta": None, "rope_scaling": "absent", "torch_dtype": None, "dtype": "bfloat16",
             "rope_parameters": {"rope_type": "yarn", "rope_theta": 10000.0, "factor": factor,
                                 "original_max_position_embeddings": original, **more}}
+
+
+def llama3(factor, original, **more):
+    return {"rope_type": "llama3", "factor": factor, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+            "original_max_position_embeddings": original, **more}
 
 
 CASES = {
@@ -90,12 +120,28 @@ CASES = {
     "weights_f32": {"weights": {"dtype": "f32"}, "config": {"torch_dtype": "float32"}},
     # Hidden states so small that the epsilon of the norms decides.
     "small_embedding": {"weights": {"embedding_gain": 0.02}, "config": {"tie_word_embeddings": False}},
+    # Llama as its second version wrote it: neither grouped queries nor a theta.
+    "llama_2": {"family": "llama", "config": {"num_key_value_heads": None, "rope_theta": None}},
+    # The third's scaling in both styles, with prompts longer than the original context.
+    "llama_3_scaling": {"family": "llama", "prompt_tokens": 80, "config": {
+        "rope_scaling": llama3(8.0, 32), "num_attention_heads": 4, "num_key_value_heads": 1, "head_dim": 32,
+        "tie_word_embeddings": True}},
+    "llama_3_scaling_v5": {"family": "llama", "prompt_tokens": 80, "config": {
+        "rope_theta": None, "rope_scaling": "absent", "torch_dtype": None, "dtype": "bfloat16", "num_key_value_heads": 3,
+        "rope_parameters": llama3(32.0, 48, rope_theta=10000.0, high_freq_factor=8.0)}},
+    # SmolLM2: a large theta and nothing else.
+    "llama_smollm2": {"family": "llama", "config": {
+        "rope_theta": 100000, "tie_word_embeddings": True, "is_llama_config": True, "rope_interleaved": False}},
 }
+
+
+def case_family(name):
+    return CASES[name].get("family", "smollm3")
 
 
 def case_config(name):
     """The case's config.json."""
-    config = copy.deepcopy(BASE_CONFIG)
+    config = copy.deepcopy(BASE_CONFIGS[case_family(name)])
     for key, value in CASES[name].get("config", {}).items():
         if value == "absent" or (value is None and key not in KEEP_NULL):
             config.pop(key, None)

@@ -410,7 +410,9 @@ def differences(old, new, path=""):
 
 def golden_path(name):
     named = {"smollm3-tiny": "smollm3-tiny/logits.json.zst", "smollm3-3b": "smollm3-3b/prompts.json"}
-    return GOLDEN / named.get(name, f"smollm3-random/{name}.json.zst")
+    if name in named:
+        return GOLDEN / named[name]
+    return GOLDEN / f"{golden_cases.case_family(name)}-random/{name}.json.zst"
 
 
 def make_golden(name):

@@ -1,4 +1,4 @@
-// Every random checkpoint of tests/golden/smollm3-random/, built and run, against Transformers.
+// Every random checkpoint of tests/golden/*-random/, built and run, against Transformers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,22 +10,28 @@ namespace trtmc {
 namespace {
 
 struct GoldenRun {
-  std::string name, backend;
+  std::string name, manifest_case, backend;
 };
+
+// E2E cases of generated checkpoints; their goldens lie in the folder of that name.
+constexpr const char* kManifestCases[] = {"llama-random", "smollm3-random"};
 
 void PrintTo(const GoldenRun& run, std::ostream* out) { *out << run.name << " on " << run.backend; }
 
 // Every golden on the backend that ships; on reference, which is slow in a debug build, one of each
 // kind of position.
 std::vector<GoldenRun> golden_runs() {
-  std::vector<GoldenRun> runs{{"heads_3_to_1", "reference"},
-                              {"schedule_list", "reference"},
-                              {"sliding_window", "reference"},
-                              {"untied", "reference"},
-                              {"yarn_mscale", "reference"}};
-  const auto folder = std::filesystem::path(TRTMC_SOURCE_DIR) / "tests/golden/smollm3-random";
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    runs.push_back({entry.path().stem().stem().string(), "cpu"});
+  std::vector<GoldenRun> runs{{"heads_3_to_1", "smollm3-random", "reference"},
+                              {"llama_3_scaling", "llama-random", "reference"},
+                              {"schedule_list", "smollm3-random", "reference"},
+                              {"sliding_window", "smollm3-random", "reference"},
+                              {"untied", "smollm3-random", "reference"},
+                              {"yarn_mscale", "smollm3-random", "reference"}};
+  for (const char* manifest_case : kManifestCases) {
+    const auto folder = std::filesystem::path(TRTMC_SOURCE_DIR) / "tests/golden" / manifest_case;
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      runs.push_back({entry.path().stem().stem().string(), manifest_case, "cpu"});
+    }
   }
   std::sort(runs.begin(), runs.end(), [](const GoldenRun& a, const GoldenRun& b) {
     return std::pair(a.name, a.backend) < std::pair(b.name, b.backend);
@@ -39,7 +45,8 @@ TEST_P(RandomGolden, IsAsInTransformers) {
   const TemporaryFolder folder;
   const Json golden = random_golden(GetParam().name);
   const Bundle bundle = build_golden_bundle(golden, folder.path());
-  const VerifyReport report = verify_case(bundle, GetParam().backend, golden, "smollm3-random");
+  const VerifyReport report =
+      verify_case(bundle, GetParam().backend, golden, GetParam().manifest_case);
   EXPECT_TRUE(report.passed()) << failures(report);
   EXPECT_EQ(failures(verify_checkpoint(bundle, folder.path() / "checkpoint")), "");
 }
@@ -49,7 +56,7 @@ TEST_P(RandomGolden, IsAsInTransformersWithKvOfBfloat16) {
   const Json golden = random_golden(GetParam().name);
   const Bundle bundle = build_golden_bundle(golden, folder.path());
   const VerifyReport report =
-      verify_case(bundle, GetParam().backend, golden, "smollm3-random", KvType::kBF16);
+      verify_case(bundle, GetParam().backend, golden, GetParam().manifest_case, KvType::kBF16);
   EXPECT_TRUE(report.passed()) << failures(report);
 }
 

@@ -18,6 +18,7 @@ struct Mistake {
   std::string golden;
   GoldenCheckpointChanges changes;
   Bfloat16Gate bfloat16 = Bfloat16Gate::kFails;
+  std::string manifest_case = "smollm3-random";
 };
 
 void PrintTo(const Mistake& mistake, std::ostream* out) { *out << mistake.name; }
@@ -60,6 +61,13 @@ GoldenCheckpointChanges swap_heads(std::string projection, int64_t head_dim) {
 const std::string kQProj0 = "model.layers.0.self_attn.q_proj.weight";
 const std::string kDown1 = "model.layers.1.mlp.down_proj.weight";
 
+Mistake of_llama(std::string name, std::string golden, GoldenCheckpointChanges changes) {
+  return {.name = std::move(name),
+          .golden = std::move(golden),
+          .changes = std::move(changes),
+          .manifest_case = "llama-random"};
+}
+
 std::vector<Mistake> mistakes() {
   using Flags = Json::Array;
   return {
@@ -95,6 +103,10 @@ std::vector<Mistake> mistakes() {
       // One of 65 536 weights changes by twice itself: less than what bf16 rounding does to all.
       {"one_sign", "schedule_list", flip(kQProj0, 4321, 0x8000), Bfloat16Gate::kBlind},
       {"one_low_exponent_bit", "schedule_list", flip(kDown1, 1234, 0x0080), Bfloat16Gate::kBlind},
+      of_llama("llama3_scaling_dropped", "llama_3_scaling", config_value("rope_scaling", nullptr)),
+      of_llama("llama3_bands_unread", "llama_3_scaling_v5",
+               rope_value("rope_parameters", "high_freq_factor", 4.0)),
+      of_llama("llama_default_theta", "llama_smollm2", config_value("rope_theta", nullptr)),
   };
 }
 
@@ -104,7 +116,7 @@ TEST_P(WrongModel, FailsTheGates) {
   const TemporaryFolder folder;
   const Json golden = random_golden(GetParam().golden);
   const Bundle bundle = build_golden_bundle(golden, folder.path(), GetParam().changes);
-  const VerifyReport report = verify_case(bundle, "cpu", golden, "smollm3-random");
+  const VerifyReport report = verify_case(bundle, "cpu", golden, GetParam().manifest_case);
   EXPECT_NE(failures(report, "float32:"), "");
   if (GetParam().bfloat16 == Bfloat16Gate::kFails) {
     EXPECT_NE(failures(report, "bfloat16:"), "");
@@ -117,7 +129,8 @@ TEST_P(WrongModel, FailsTheGatesOfKvOfBfloat16) {
   const TemporaryFolder folder;
   const Json golden = random_golden(GetParam().golden);
   const Bundle bundle = build_golden_bundle(golden, folder.path(), GetParam().changes);
-  const VerifyReport report = verify_case(bundle, "cpu", golden, "smollm3-random", KvType::kBF16);
+  const VerifyReport report =
+      verify_case(bundle, "cpu", golden, GetParam().manifest_case, KvType::kBF16);
   EXPECT_NE(failures(report, "bfloat16 KV:"), "");
 }
 

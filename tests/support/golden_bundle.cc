@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "base/thread_pool.h"
 #include "builder/builder.h"
 #include "checkpoint/hf_directory.h"
@@ -9,12 +10,20 @@
 namespace trtmc {
 namespace {
 
-const std::filesystem::path kSource = TRTMC_SOURCE_DIR;
+const std::filesystem::path kTests = std::filesystem::path(TRTMC_SOURCE_DIR) / "tests";
+
+// The file called `name` in one of the folders of `parent`.
+std::filesystem::path find_in_folders(const std::filesystem::path& parent, std::string_view name) {
+  for (const auto& folder : std::filesystem::directory_iterator(parent)) {
+    if (std::filesystem::exists(folder.path() / name)) return folder.path() / name;
+  }
+  throw Error(ErrorCode::kNotFound, fmt::format("{}: no {}", parent.string(), name));
+}
 
 }  // namespace
 
 Json random_golden(std::string_view name) {
-  return read_goldens(kSource / "tests/golden/smollm3-random" / fmt::format("{}.json.zst", name));
+  return read_goldens(find_in_folders(kTests / "golden", fmt::format("{}.json.zst", name)));
 }
 
 VerifyReport verify_case(const Bundle& bundle, std::string_view backend, Json golden,
@@ -22,7 +31,7 @@ VerifyReport verify_case(const Bundle& bundle, std::string_view backend, Json go
   ExecutorOptions options;
   options.num_threads = num_threads;
   options.kv_type = kv_type;
-  const auto manifest = kSource / "tests/e2e/smollm3" / fmt::format("{}.json", manifest_case);
+  const auto manifest = find_in_folders(kTests / "e2e", fmt::format("{}.json", manifest_case));
   const Json thresholds = Json::parse(read_file(manifest));
   golden.set("thresholds", JsonCursor(thresholds).at("thresholds").json());
   return verify_goldens(bundle, backend, options, golden);

@@ -12,10 +12,10 @@
 
 namespace trtmc {
 
-// A case of tests/golden/smollm3-random/.
+// A case of one of tests/golden/*-random/.
 Json random_golden(std::string_view name);
 
-// verify_goldens() with the thresholds of an E2E manifest of tests/e2e/smollm3/.
+// verify_goldens() with the thresholds of an E2E manifest of tests/e2e/*/.
 VerifyReport verify_case(const Bundle& bundle, std::string_view backend, Json golden,
                          std::string_view manifest_case, KvType kv_type = KvType::kF32,
                          int num_threads = 1);

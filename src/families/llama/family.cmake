@@ -1,0 +1,1 @@
+trtmc_family(NAME llama SYMBOL kLlamaFamily SRCS llama.cc)
