@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <utility>
 
 #include "base/check.h"
@@ -115,6 +116,13 @@ MappedFile::~MappedFile() {
   if (bytes_.empty()) return;
   forget_mapping(bytes_);
   ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+bool MappedFile::contains(std::span<const std::byte> part) const {
+  // Addresses of different objects have an order only as std::less sees it.
+  const std::less<const std::byte*> before;
+  return !before(part.data(), bytes_.data()) &&
+         !before(bytes_.data() + bytes_.size(), part.data() + part.size());
 }
 
 void MappedFile::release(std::span<const std::byte> part) const {

@@ -23,6 +23,8 @@ class MappedFile {
   ~MappedFile();
 
   std::span<const std::byte> bytes() const { return bytes_; }
+  // Whether `part` is a part of bytes().
+  bool contains(std::span<const std::byte> part) const;
   // Gives back the memory of `part` of bytes(), whole pages of it: for who reads a large file once.
   // Reading it again reads the file again.
   void release(std::span<const std::byte> part) const;

@@ -62,8 +62,8 @@ DecoderSpec plan_spec(const ModelFamily& family, const Json& config, const Build
   return spec;
 }
 
-TensorView find_tensor(const Checkpoint& checkpoint, const std::string& name) {
-  std::optional<TensorView> tensor = checkpoint.tensor(name);
+CheckpointTensor find_tensor(const Checkpoint& checkpoint, const std::string& name) {
+  std::optional<CheckpointTensor> tensor = checkpoint.tensor(name);
   if (!tensor) {
     throw Error(ErrorCode::kNotFound,
                 fmt::format("tensor \"{}\" is missing from the checkpoint", name),
@@ -82,13 +82,14 @@ TensorView find_tensor(const Checkpoint& checkpoint, const std::string& name) {
 PlannedTensor plan_tensor(const Checkpoint& checkpoint, const TensorRule& rule) {
   PlannedTensor planned{.key = rule.key,
                         .sources = rule.sources,
+                        .encodings = {},
                         .dtype = DType::kF32,
                         .layout = TensorLayout::kPlain,
                         .shape = rule.shape};
   int64_t rows = 0;
   std::optional<DType> dtype;
   for (const std::string& name : rule.sources) {
-    const TensorView tensor = find_tensor(checkpoint, name);
+    const CheckpointTensor tensor = find_tensor(checkpoint, name);
     const bool last = &name == &rule.sources.back();
     Shape expected = rule.shape;
     // All but the last of several may have any number of rows.
@@ -102,6 +103,7 @@ PlannedTensor plan_tensor(const Checkpoint& checkpoint, const TensorRule& rule) 
                               dtype_name(tensor.dtype), rule.sources[0], dtype_name(*dtype)));
     }
     dtype = tensor.dtype;
+    planned.encodings.emplace_back(tensor.encoding);
     rows += expected[0];
   }
   if (!is_norm(rule.key.role)) {
@@ -128,17 +130,23 @@ std::vector<PlannedTensor> plan_tensors(const Checkpoint& checkpoint, const Deco
   return tensors;
 }
 
+bool same_values(const CheckpointTensor& a, const CheckpointTensor& b) {
+  if (a.dtype != b.dtype || a.shape != b.shape || a.shape.empty()) return false;
+  std::vector<std::byte> a_buffer, b_buffer;
+  for (int64_t row = 0; row < a.shape[0]; ++row) {
+    const auto a_row = a.rows(row, row + 1, a_buffer), b_row = b.rows(row, row + 1, b_buffer);
+    if (!std::equal(a_row.begin(), a_row.end(), b_row.begin(), b_row.end())) return false;
+  }
+  return true;
+}
+
 // A tied checkpoint may hold its output projection nevertheless. Transformers ignores it, which is
 // worth a word if it is not what stands in its place.
 void compare_with_embedding(const Checkpoint& checkpoint, const std::string& name,
                             const PlannedTensor& embedding, std::vector<std::string>& warnings) {
-  const TensorView ignored = find_tensor(checkpoint, name);
-  const TensorView used = find_tensor(checkpoint, embedding.sources[0]);
-  if (ignored.dtype == used.dtype && ignored.shape == used.shape &&
-      std::equal(ignored.bytes.begin(), ignored.bytes.end(), used.bytes.begin(),
-                 used.bytes.end())) {
-    return;
-  }
+  const CheckpointTensor ignored = find_tensor(checkpoint, name);
+  const CheckpointTensor used = find_tensor(checkpoint, embedding.sources[0]);
+  if (same_values(ignored, used)) return;
   warnings.push_back(fmt::format(
       "tensor \"{}\" is ignored, as tie_word_embeddings says, though it differs from \"{}\"", name,
       embedding.sources[0]));
@@ -196,7 +204,7 @@ std::vector<FileHash> list_files(const Checkpoint& checkpoint) {
 
 std::string source_name(const Checkpoint& checkpoint, const BuildOptions& options) {
   if (!options.source_name.empty()) return options.source_name;
-  const std::string name = std::filesystem::weakly_canonical(checkpoint.path()).filename().string();
+  const std::string name = checkpoint.name();
   return name.empty() ? "checkpoint" : name;
 }
 

@@ -26,7 +26,8 @@ struct BuildOptions {
 struct PlannedTensor {
   TensorKey key;
   std::vector<std::string> sources;
-  DType dtype;  // As stored.
+  std::vector<std::string> encodings;  // How the checkpoint keeps each source: "BF16", "Q4_K".
+  DType dtype;                         // As stored: the values exactly.
   TensorLayout layout;
   Shape shape;
 };

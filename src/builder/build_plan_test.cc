@@ -55,7 +55,7 @@ class Plan : public ::testing::Test {
     const auto source = open_hf_directory(checkpoint());
     std::vector<OwnedTensor> tensors;
     for (const std::string& name : source->tensor_names()) {
-      const TensorView view = *source->tensor(name);
+      const CheckpointTensor view = *source->tensor(name);
       tensors.push_back({name, view.dtype, view.shape, {view.bytes.begin(), view.bytes.end()}});
     }
     edit(tensors);

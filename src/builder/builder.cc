@@ -38,36 +38,34 @@ class SourceRows {
  public:
   SourceRows(const Checkpoint& checkpoint, const PlannedTensor& planned) : checkpoint_(checkpoint) {
     for (const std::string& name : planned.sources) {
-      std::optional<TensorView> tensor = checkpoint.tensor(name);
+      std::optional<CheckpointTensor> tensor = checkpoint.tensor(name);
       TRTMC_CHECK(tensor && !tensor->shape.empty(), "the plan has checked its sources");
       tensors_.push_back(*std::move(tensor));
     }
-    const int64_t cols = planned.shape.size() > 1 ? planned.shape[1] : 1;
-    row_bytes_ = static_cast<size_t>(cols) * element_bytes(tensors_[0].dtype);
   }
 
-  // Calls visit(bytes, dtype) with rows [first, last), those of one source at a time.
+  // Calls visit(bytes, dtype) with rows [first, last), those of one source at a time. The bytes
+  // live until the next call.
   template <typename Visit>
-  void for_each_part(int64_t first, int64_t last, Visit visit) const {
+  void for_each_part(int64_t first, int64_t last, Visit visit) {
+    buffers_.resize(tensors_.size());
     int64_t start = 0;  // Which of all rows is this tensor's first.
-    for (const TensorView& tensor : tensors_) {
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      const CheckpointTensor& tensor = tensors_[i];
       const int64_t end = start + tensor.shape[0];
       const int64_t from = std::max(first, start), to = std::min(last, end);
-      if (from < to) {
-        visit(tensor.bytes.subspan(static_cast<size_t>(from - start) * row_bytes_,
-                                   static_cast<size_t>(to - from) * row_bytes_),
-              tensor.dtype);
-      }
+      if (from < to) visit(tensor.rows(from - start, to - start, buffers_[i]), tensor.dtype);
       start = end;
     }
   }
 
-  // Rows [first, last), each in its bytes.
-  std::vector<std::span<const std::byte>> rows(int64_t first, int64_t last) const {
+  // Rows [first, last), each in its bytes, which live until the next call.
+  std::vector<std::span<const std::byte>> rows(int64_t first, int64_t last) {
+    const size_t row_bytes = tensors_[0].row_bytes();
     std::vector<std::span<const std::byte>> result;
     for_each_part(first, last, [&](std::span<const std::byte> part, DType) {
-      for (size_t at = 0; at < part.size(); at += row_bytes_) {
-        result.push_back(part.subspan(at, row_bytes_));
+      for (size_t at = 0; at < part.size(); at += row_bytes) {
+        result.push_back(part.subspan(at, row_bytes));
       }
     });
     return result;
@@ -75,18 +73,23 @@ class SourceRows {
 
   // Rows [first, last) won't be read again.
   void release(int64_t first, int64_t last) const {
-    for_each_part(first, last,
-                  [&](std::span<const std::byte> part, DType) { checkpoint_.release(part); });
+    int64_t start = 0;
+    for (const CheckpointTensor& tensor : tensors_) {
+      const int64_t end = start + tensor.shape[0];
+      const int64_t from = std::max(first, start), to = std::min(last, end);
+      if (from < to) checkpoint_.release(tensor, from - start, to - start);
+      start = end;
+    }
   }
 
  private:
   const Checkpoint& checkpoint_;
-  std::vector<TensorView> tensors_;
-  size_t row_bytes_;
+  std::vector<CheckpointTensor> tensors_;
+  std::vector<std::vector<std::byte>> buffers_;  // A buffer for each.
 };
 
 // A matrix, some panels at a time. The elements keep their type, so their bits too.
-void write_panels(const PlannedTensor& planned, const SourceRows& source, Advance advance,
+void write_panels(const PlannedTensor& planned, SourceRows& source, Advance advance,
                   FunctionRef<void(std::span<const std::byte>)> write) {
   const PackedLayout layout{planned.dtype, planned.shape[0], planned.shape[1]};
   const size_t panel_bytes = layout.panel_bytes();
@@ -111,7 +114,7 @@ void write_panels(const PlannedTensor& planned, const SourceRows& source, Advanc
 }
 
 // A vector, as f32.
-void write_floats(const PlannedTensor& planned, const SourceRows& source, Advance advance,
+void write_floats(const PlannedTensor& planned, SourceRows& source, Advance advance,
                   FunctionRef<void(std::span<const std::byte>)> write) {
   source.for_each_part(0, planned.shape[0], [&](std::span<const std::byte> part, DType dtype) {
     std::vector<float> values(part.size() / element_bytes(dtype));
@@ -123,7 +126,7 @@ void write_floats(const PlannedTensor& planned, const SourceRows& source, Advanc
 
 void write_tensor(const BuildPlan& plan, size_t index, BundleWriter& writer, Advance advance) {
   const PlannedTensor& planned = plan.tensors[index];
-  const SourceRows source(*plan.checkpoint, planned);
+  SourceRows source(*plan.checkpoint, planned);
   const auto write = [&](std::span<const std::byte> bytes) { writer.append(index, bytes); };
   if (planned.layout == TensorLayout::kPanels16) {
     write_panels(planned, source, advance, write);

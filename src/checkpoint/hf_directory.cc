@@ -104,6 +104,7 @@ class HfDirectory final : public Checkpoint {
     note_files();
   }
 
+  std::string name() const override { return fs::weakly_canonical(path_).filename().string(); }
   fs::path path() const override { return path_; }
   const Json& config() const override { return config_; }
   const Json& generation_config() const override { return generation_config_; }
@@ -119,19 +120,19 @@ class HfDirectory final : public Checkpoint {
     return names;
   }
 
-  std::optional<TensorView> tensor(std::string_view name) const override {
+  std::optional<CheckpointTensor> tensor(std::string_view name) const override {
     const auto found = shard_of_.find(name);
     if (found == shard_of_.end()) return std::nullopt;
     return found->second->tensor(name);
   }
 
-  void release(std::span<const std::byte> part) const override {
-    for (const SafetensorsFile& shard : shards_) shard.release(part);
-  }
-
   std::vector<fs::path> files() const override { return files_; }
 
  private:
+  void release_bytes(std::span<const std::byte> part) const override {
+    for (const SafetensorsFile& shard : shards_) shard.release(part);
+  }
+
   void open_single_file() {
     const SafetensorsFile& file = shards_.emplace_back(path_ / kSingleFileName);
     for (const auto& [name, entry] : file.entries()) shard_of_.emplace(name, &file);

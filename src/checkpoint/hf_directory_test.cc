@@ -82,9 +82,9 @@ TEST_F(HfDirectoryTest, ValuesAreThoseWritten) {
   const auto weights = tiny_weights(options);
   EXPECT_EQ(checkpoint->tensor_names().size(), weights.size());
   for (const auto& [name, values] : weights) {
-    const TensorView tensor = *checkpoint->tensor(name);
+    const CheckpointTensor tensor = *checkpoint->tensor(name);
     std::vector<float> read(values.size());
-    read_floats(tensor, 0, read);
+    read_floats({tensor.dtype, tensor.shape, tensor.bytes}, 0, read);
     EXPECT_EQ(read, values) << name;
   }
   EXPECT_EQ(checkpoint->tensor("lm_head.weight")->shape, (Shape{320, 64}));

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -169,11 +168,14 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
         return parse_safetensors(file_.bytes());
       })) {}
 
-TensorView SafetensorsFile::tensor(std::string_view name) const {
+CheckpointTensor SafetensorsFile::tensor(std::string_view name) const {
   const auto found = entries_.find(name);
   TRTMC_CHECK(found != entries_.end(), "a tensor of this file was asked for");
   const SafetensorsEntry& entry = found->second;
-  const auto view = [&](DType dtype) { return TensorView{dtype, entry.shape, entry.bytes}; };
+  const auto view = [&](DType dtype) {
+    return CheckpointTensor{
+        .dtype = dtype, .shape = entry.shape, .encoding = entry.dtype, .bytes = entry.bytes};
+  };
   if (entry.dtype == "F32") return view(DType::kF32);
   if (entry.dtype == "F16") return view(DType::kF16);
   if (entry.dtype == "BF16") return view(DType::kBF16);
@@ -184,11 +186,7 @@ TensorView SafetensorsFile::tensor(std::string_view name) const {
 }
 
 void SafetensorsFile::release(std::span<const std::byte> part) const {
-  const std::span<const std::byte> file = file_.bytes();
-  // Addresses of different objects have an order only as std::less sees it.
-  const std::less<const std::byte*> before;
-  if (before(part.data(), file.data()) || !before(part.data(), file.data() + file.size())) return;
-  file_.release(part);
+  if (file_.contains(part)) file_.release(part);
 }
 
 }  // namespace trtmc

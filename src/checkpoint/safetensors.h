@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "base/file.h"
-#include "tensor/tensor_view.h"
+#include "checkpoint/checkpoint.h"
 
 namespace trtmc {
 
@@ -42,7 +42,7 @@ class SafetensorsFile {
   // Borrows from this file. The bytes need not be aligned for their type, so read them through
   // read_floats() or memcpy. Throws kUnsupported for types other than F32, F16 and BF16.
   // `name` must be among the entries.
-  TensorView tensor(std::string_view name) const;
+  CheckpointTensor tensor(std::string_view name) const;
   // Gives back the memory of `part` if it lies in this file.
   void release(std::span<const std::byte> part) const;
 

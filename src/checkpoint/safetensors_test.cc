@@ -149,10 +149,11 @@ TEST_F(OnDisk, TheThreeFloatTypesAreRead) {
                             make_tensor("bf16", DType::kBF16, {1, 3}, values)});
   const SafetensorsFile file(path_);
   for (const std::string_view name : {"f32", "f16", "bf16"}) {
-    const TensorView tensor = file.tensor(name);
+    const CheckpointTensor tensor = file.tensor(name);
     EXPECT_EQ(dtype_name(tensor.dtype), name);
     std::vector<float> read(3);
-    read_floats(tensor, 0, read);  // The f32 tensor lies at an odd multiple of 2 bytes.
+    read_floats({tensor.dtype, tensor.shape, tensor.bytes}, 0,
+                read);  // The f32 tensor lies at an odd multiple of 2 bytes.
     EXPECT_THAT(read, ElementsAre(1.5f, -2.0f, 0.25f));
   }
 }

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "builder/builder.h"
-#include "checkpoint/hf_directory.h"
+#include "checkpoint/open_checkpoint.h"
 #include "cli/commands.h"
 #include "cli/interrupts.h"
 #include "cli/option_values.h"
@@ -31,16 +31,9 @@ bool looks_like_hub_id(std::string_view source) {
          std::all_of(name.begin(), name.end(), is_allowed);
 }
 
-std::shared_ptr<const Checkpoint> open_checkpoint(const std::string& source) {
+std::shared_ptr<const Checkpoint> find_checkpoint(const std::string& source) {
   std::error_code ignored;
-  const std::filesystem::path path(source);
-  if (std::filesystem::is_directory(path, ignored)) return open_hf_directory(path);
-  if (std::filesystem::exists(path, ignored)) {
-    throw Error(
-        ErrorCode::kUnsupported,
-        fmt::format("{}: a file, expected a folder with config.json and safetensors", source),
-        "this version does not read GGUF or other single files");
-  }
+  if (std::filesystem::exists(source, ignored)) return open_checkpoint(source);
   if (looks_like_hub_id(source)) {
     const size_t at = source.find('@');
     const std::string id = source.substr(0, at);
@@ -53,30 +46,48 @@ std::shared_ptr<const Checkpoint> open_checkpoint(const std::string& source) {
                             "`trtmc build {} -o {}.trtmc`",
                             id, revision, folder, folder, folder));
   }
-  throw Error(ErrorCode::kNotFound, fmt::format("{}: no such folder", source));
+  throw Error(ErrorCode::kNotFound, fmt::format("{}: no such file or folder", source));
 }
 
-// The element type that most bytes of the checkpoint have, and all its bytes.
+// The encoding that most bytes of the checkpoint have, and all its bytes.
 struct SourceSize {
   size_t tensors = 0;
   uint64_t bytes = 0;
-  DType dtype = DType::kF32;
+  std::string encoding;
 };
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower;
+}
 
 SourceSize source_size(const Checkpoint& checkpoint) {
   SourceSize size;
-  std::map<DType, uint64_t> by_type;
+  std::map<std::string_view, uint64_t> by_encoding;
   for (const std::string& name : checkpoint.tensor_names()) {
     const auto tensor = checkpoint.tensor(name);
     if (!tensor) continue;
     ++size.tensors;
     size.bytes += tensor->bytes.size();
-    by_type[tensor->dtype] += tensor->bytes.size();
+    by_encoding[tensor->encoding] += tensor->bytes.size();
   }
+  const auto most = std::max_element(by_encoding.begin(), by_encoding.end(),
+                                     [](auto& a, auto& b) { return a.second < b.second; });
+  if (most != by_encoding.end()) size.encoding = lower_case(most->first);
+  return size;
+}
+
+// The type that most elements of the bundle have.
+std::string most_stored(const BuildPlan& plan) {
+  std::map<DType, int64_t> by_type;
+  for (const PlannedTensor& tensor : plan.tensors)
+    by_type[tensor.dtype] += num_elements(tensor.shape);
   const auto most = std::max_element(by_type.begin(), by_type.end(),
                                      [](auto& a, auto& b) { return a.second < b.second; });
-  if (most != by_type.end()) size.dtype = most->first;
-  return size;
+  return std::string(dtype_name(most->first));
 }
 
 Json plan_json(const BuildPlan& plan, const BuildCommand& command) {
@@ -104,9 +115,9 @@ std::string plan_text(const BuildPlan& plan) {
       plan.chat_template ? format_bytes(plan.chat_template->size()) : "none",
       format_bytes(plan.bundle_bytes), plan.tensors.size());
   for (const PlannedTensor& tensor : plan.tensors) {
-    text += fmt::format("  {:<26} {:<4} {:<16} from {}\n", to_string(tensor.key),
+    text += fmt::format("  {:<26} {:<4} {:<16} from {} {}\n", to_string(tensor.key),
                         dtype_name(tensor.dtype), to_string(tensor.shape),
-                        fmt::join(tensor.sources, ", "));
+                        lower_case(tensor.encodings.front()), fmt::join(tensor.sources, ", "));
   }
   return text;
 }
@@ -121,11 +132,11 @@ class BuildLines {
         width_(std::max(source_.size(), output_.size())),
         start_(std::chrono::steady_clock::now()) {
     const SourceSize size = source_size(*plan.checkpoint);
-    reading_ = fmt::format("{} tensors, {} {}", size.tensors, format_bytes(size.bytes),
-                           dtype_name(size.dtype));
+    reading_ =
+        fmt::format("{} tensors, {} {}", size.tensors, format_bytes(size.bytes), size.encoding);
     const std::string& scheme = plan.manifest.quantization;
     written_ = fmt::format("{} {}", format_bytes(plan.bundle_bytes),
-                           scheme == "none" ? std::string(dtype_name(size.dtype)) : scheme);
+                           scheme == "none" ? most_stored(plan) : scheme);
   }
 
   void show_reading() {
@@ -187,7 +198,7 @@ void refuse_existing(const BuildCommand& command) {
 void execute(const BuildCommand& command, Console& console) {
   console.configure_log(command.log);
   if (!command.dry_run) refuse_existing(command);
-  const BuildPlan plan = plan_build(open_checkpoint(command.source.string()), command.build);
+  const BuildPlan plan = plan_build(find_checkpoint(command.source.string()), command.build);
   for (const std::string& warning : plan.warnings) log_warning("{}", warning);
   if (command.dry_run) {
     if (command.json) return console.print_json(plan_json(plan, command));

@@ -54,8 +54,9 @@ Command parse_build(Arguments arguments, const Settings& settings) {
   BuildCommand command;
   BuildOptions& build = command.build;
   CommandParser parser("build", "Turn a Hugging Face checkpoint into one self-contained bundle.");
-  parser.positional("source", "the checkpoint: a folder with config.json and safetensors", true,
-                    path_into(command.source));
+  parser.positional("source",
+                    "the checkpoint: a folder with config.json and safetensors, or a GGUF file",
+                    true, path_into(command.source));
   parser.option("-o,--output", "FILE", "the bundle to write", path_into(command.output));
   parser.flag("--force", "replace FILE if it exists", command.force);
   parser.flag("--dry-run", "print the plan and write nothing", command.dry_run);

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "checkpoint/hf_directory.h"
+#include "checkpoint/open_checkpoint.h"
 #include "families/model_family.h"
 #include "tensor/packed_layout.h"
 #include "verify/verify.h"
@@ -13,34 +13,47 @@ namespace trtmc {
 namespace {
 
 // A tensor of the checkpoint, as a bundle stores it: the rows of its sources as one tensor.
-struct StackedTensor {
-  std::vector<TensorView> sources;  // One below the other.
-
-  static StackedTensor find(const Checkpoint& checkpoint, const TensorRule& rule) {
-    StackedTensor out;
+class StackedTensor {
+ public:
+  StackedTensor(const Checkpoint& checkpoint, const TensorRule& rule) {
     for (const std::string& name : rule.sources) {
-      const std::optional<TensorView> source = checkpoint.tensor(name);
-      if (!source) {
+      std::optional<CheckpointTensor> source = checkpoint.tensor(name);
+      if (!source || source->shape.empty()) {
         throw Error(ErrorCode::kNotFound, fmt::format("the checkpoint has no tensor \"{}\"", name));
       }
-      out.sources.push_back(*source);
-    }
-    return out;
-  }
-
-  int64_t elements() const {
-    int64_t sum = 0;
-    for (const TensorView& source : sources) sum += num_elements(source.shape);
-    return sum;
-  }
-
-  // out: one row. A row never crosses two sources.
-  void read(int64_t element, std::span<float> out) const {
-    for (const TensorView& source : sources) {
-      if (element < num_elements(source.shape)) return read_floats(source, element, out);
-      element -= num_elements(source.shape);
+      sources_.push_back(*std::move(source));
     }
   }
+
+  // Whether these are `rows` rows of `width` values.
+  bool has_shape(int64_t rows, int64_t width) const {
+    for (const CheckpointTensor& source : sources_) {
+      if (source.shape.back() != width || source.shape.size() > 2) return false;
+      rows -= num_rows(source);
+    }
+    return rows == 0;
+  }
+
+  // out: one row, which never crosses two sources.
+  void read(int64_t row, std::span<float> out) {
+    for (const CheckpointTensor& source : sources_) {
+      if (row < num_rows(source)) {
+        const int64_t last = source.shape.size() == 1 ? source.shape[0] : row + 1;
+        const Shape shape{static_cast<int64_t>(out.size())};
+        return read_floats({source.dtype, shape, source.rows(row, last, buffer_)}, 0, out);
+      }
+      row -= num_rows(source);
+    }
+  }
+
+ private:
+  // A vector is one row.
+  static int64_t num_rows(const CheckpointTensor& source) {
+    return source.shape.size() == 1 ? 1 : source.shape[0];
+  }
+
+  std::vector<CheckpointTensor> sources_;  // One below the other.
+  std::vector<std::byte> buffer_;
 };
 
 void read_row(const WeightView& weight, int64_t row, std::span<float> out) {
@@ -53,24 +66,24 @@ void read_row(const WeightView& weight, int64_t row, std::span<float> out) {
 }
 
 // Bit for bit: a zero's sign counts.
-bool same_values(const WeightView& weight, const StackedTensor& stacked) {
-  if (num_elements(weight.shape) != stacked.elements()) return false;
+bool same_values(const WeightView& weight, StackedTensor& stacked) {
   const auto width = static_cast<size_t>(weight.shape.back());
-  std::vector<float> ours(width), theirs(width);
   const int64_t rows = num_elements(weight.shape) / weight.shape.back();
+  if (!stacked.has_shape(rows, weight.shape.back())) return false;
+  std::vector<float> ours(width), theirs(width);
   for (int64_t row = 0; row < rows; ++row) {
     read_row(weight, row, ours);
-    stacked.read(row * static_cast<int64_t>(width), theirs);
+    stacked.read(row, theirs);
     if (std::memcmp(ours.data(), theirs.data(), width * sizeof(float)) != 0) return false;
   }
   return true;
 }
 
-Check check_files(const Manifest& manifest, const std::filesystem::path& checkpoint) {
+Check check_files(const Manifest& manifest, const Checkpoint& checkpoint) {
   int different = 0;
   std::string first;
   for (const FileHash& file : manifest.source_files) {
-    const MappedFile mapped(checkpoint / file.name);
+    const MappedFile mapped(checkpoint.path() / file.name);
     if (mapped.bytes().size() == file.bytes && to_hex(sha256(mapped.bytes())) == file.sha256) {
       continue;
     }
@@ -84,20 +97,20 @@ Check check_files(const Manifest& manifest, const std::filesystem::path& checkpo
 }  // namespace
 
 VerifyReport verify_checkpoint(const Bundle& bundle, const std::filesystem::path& checkpoint) {
-  const std::shared_ptr<const Checkpoint> source = open_hf_directory(checkpoint);
+  const std::shared_ptr<const Checkpoint> source = open_checkpoint(checkpoint);
   const ModelFamily& family = find_family(source->config(), bundle.manifest().family);
   const std::vector<TensorRule> rules = family.tensor_rules(bundle.spec());
   int different = 0;
   std::string first;
   for (const TensorRule& rule : rules) {
-    const StackedTensor stacked = StackedTensor::find(*source, rule);
+    StackedTensor stacked(*source, rule);
     if (same_values(bundle.weight(rule.key), stacked)) continue;
     if (++different == 1) first = fmt::format("first \"{}\"", to_string(rule.key));
   }
   if (different == 0) first = fmt::format("of {}", rules.size());
   return {{{"tensors with other values than the checkpoint's", static_cast<double>(different), 0,
             true, first},
-           check_files(bundle.manifest(), checkpoint)}};
+           check_files(bundle.manifest(), *source)}};
 }
 
 }  // namespace trtmc
