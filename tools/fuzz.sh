@@ -18,5 +18,5 @@ for target in "${targets[@]}"; do
     echo "fuzz target $target found something; its input is beside build/asan/$target.log" >&2
     exit 1
   fi
-  echo "fuzz $target: $(grep -o 'stat::number_of_executed_units: *[0-9]*' "$log" | grep -o '[0-9]*$') runs, no finding"
+  echo "fuzz $target: $(grep -ao 'stat::number_of_executed_units: *[0-9]*' "$log" | grep -o '[0-9]*$') runs, no finding"
 done
