@@ -8,31 +8,61 @@
 
 namespace trtmc {
 
-struct Sha256::Context {
-  EVP_MD_CTX* evp = EVP_MD_CTX_new();
-  Context() = default;
-  Context(const Context&) = delete;
-  Context& operator=(const Context&) = delete;
-  ~Context() { EVP_MD_CTX_free(evp); }
+namespace {
+
+class Digester {
+ public:
+  explicit Digester(const EVP_MD* kind) : evp_(EVP_MD_CTX_new()) {
+    TRTMC_CHECK(EVP_DigestInit_ex(evp_, kind, nullptr) == 1, "OpenSSL has the hash");
+  }
+  ~Digester() { EVP_MD_CTX_free(evp_); }
+  Digester(const Digester&) = delete;
+  Digester& operator=(const Digester&) = delete;
+
+  void update(std::span<const std::byte> bytes) {
+    TRTMC_CHECK(EVP_DigestUpdate(evp_, bytes.data(), bytes.size()) == 1, "a hash goes on");
+  }
+  void finish(std::span<std::byte> digest) {
+    unsigned size = 0;
+    TRTMC_CHECK(
+        EVP_DigestFinal_ex(evp_, reinterpret_cast<unsigned char*>(digest.data()), &size) == 1 &&
+            size == digest.size(),
+        "a hash ends");
+  }
+
+ private:
+  EVP_MD_CTX* evp_;
 };
 
-Sha256::Sha256() : context_(std::make_unique<Context>()) {
-  TRTMC_CHECK(EVP_DigestInit_ex(context_->evp, EVP_sha256(), nullptr) == 1, "OpenSSL has SHA-256");
-}
+}  // namespace
 
+struct Sha256::Context {
+  Digester digester{EVP_sha256()};
+};
+
+Sha256::Sha256() : context_(std::make_unique<Context>()) {}
 Sha256::~Sha256() = default;
 
-void Sha256::update(std::span<const std::byte> bytes) {
-  TRTMC_CHECK(EVP_DigestUpdate(context_->evp, bytes.data(), bytes.size()) == 1, "SHA-256 update");
-}
+void Sha256::update(std::span<const std::byte> bytes) { context_->digester.update(bytes); }
 
 Sha256Digest Sha256::finish() {
   Sha256Digest digest;
-  unsigned size = 0;
-  TRTMC_CHECK(EVP_DigestFinal_ex(context_->evp, reinterpret_cast<unsigned char*>(digest.data()),
-                                 &size) == 1 &&
-                  size == digest.size(),
-              "SHA-256 end");
+  context_->digester.finish(digest);
+  return digest;
+}
+
+struct Sha1::Context {
+  Digester digester{EVP_sha1()};
+};
+
+Sha1::Sha1() : context_(std::make_unique<Context>()) {}
+Sha1::~Sha1() = default;
+
+void Sha1::update(std::span<const std::byte> bytes) { context_->digester.update(bytes); }
+
+Sha1Digest Sha1::finish() {
+  Sha1Digest digest;
+  context_->digester.finish(digest);
   return digest;
 }
 
@@ -42,7 +72,7 @@ Sha256Digest sha256(std::span<const std::byte> bytes) {
   return hash.finish();
 }
 
-std::string to_hex(const Sha256Digest& digest) {
+std::string to_hex(std::span<const std::byte> digest) {
   std::string text;
   for (const std::byte b : digest) text += fmt::format("{:02x}", static_cast<unsigned>(b));
   return text;

@@ -12,6 +12,8 @@ namespace trtmc {
 
 using Sha256Digest = std::array<std::byte, 32>;
 
+using Sha1Digest = std::array<std::byte, 20>;
+
 class Sha256 {
  public:
   Sha256();
@@ -26,8 +28,21 @@ class Sha256 {
 
 Sha256Digest sha256(std::span<const std::byte> bytes);
 
-// "e5eed411…": 64 lower-case digits.
-std::string to_hex(const Sha256Digest& digest);
+// SHA-1, for names that git gives: it finds damage, but is no defence against forgery.
+class Sha1 {
+ public:
+  Sha1();
+  ~Sha1();
+  void update(std::span<const std::byte> bytes);
+  Sha1Digest finish();  // Ends this hash; the object can't be used again.
+
+ private:
+  struct Context;
+  std::unique_ptr<Context> context_;
+};
+
+// "e5eed411…": lower-case digits, two a byte.
+std::string to_hex(std::span<const std::byte> digest);
 
 // XXH3. `seed` chains: hash64(b, hash64(a)) depends on both.
 uint64_t hash64(std::span<const std::byte> bytes, uint64_t seed = 0);

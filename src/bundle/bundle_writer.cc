@@ -12,7 +12,7 @@ namespace {
 // A hash that is not known yet takes as many digits as one that is.
 Manifest with_placeholders(Manifest manifest) {
   for (FileHash& file : manifest.source_files) {
-    if (file.sha256.empty()) file.sha256 = to_hex({});
+    if (file.sha256.empty()) file.sha256 = to_hex(Sha256Digest{});
   }
   return manifest;
 }

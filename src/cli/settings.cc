@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <vector>
 
 #include "base/error.h"
@@ -57,12 +56,6 @@ std::optional<std::string> parse_value(std::string_view text) {
 }
 
 }  // namespace
-
-std::optional<std::string> process_environment(const char* name) {
-  const char* const value = std::getenv(name);
-  if (value == nullptr || *value == '\0') return {};
-  return value;
-}
 
 Settings::Settings(const Environment& environment) {
   if (const auto folder = user_folder(environment, "XDG_CONFIG_HOME", ".config")) {

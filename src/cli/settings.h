@@ -4,17 +4,14 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 
-namespace trtmc {
+#include "base/environment.h"
 
-// The value of an environment variable, or nothing. Replaced in tests.
-using Environment = std::function<std::optional<std::string>(const char* name)>;
-std::optional<std::string> process_environment(const char* name);
+namespace trtmc {
 
 class Settings {
  public:
