@@ -17,7 +17,8 @@ ALLOWED = {
     "engine": "base tensor text model bundle backends",
     "verify": "base tensor text model checkpoint bundle families backends engine",
     "measure": "base tensor model bundle backends",
-    "cli": "base tensor text checkpoint model bundle families builder backends engine verify measure",
+    "hub": "base",
+    "cli": "base tensor text checkpoint model bundle families builder backends engine verify measure hub",
 }
 # The engine and those above it see a backend only through these two headers.
 BACKEND_DOORS = {"backends/backend.h", "backends/backend_loader.h"}

@@ -37,10 +37,10 @@ stage_dev() { venv; build dev; cmake --build --preset dev --target all_verify_in
 stage_release() { venv; build release -DTRTMC_TESTS=ON -DTRTMC_BENCH=ON; ctest --preset release -j "$jobs" -LE "$quick"; }
 # The sanitizers run under clang, which compiles instrumented code in a quarter of g++'s time.
 stage_asan() { build asan; ctest --preset asan -j "$jobs" -LE "$quick|differential|transcript|e2e"; }
-stage_tsan() {  # What has threads: the pool, the backends, the engine.
+stage_tsan() {  # What has threads: the pool, the backends, the engine, downloads.
   configure tsan
-  cmake --build --preset tsan -j "$jobs" --target base_tests engine_tests conformance_tests -- --quiet
-  ctest --preset tsan -j "$jobs" -LE "$quick" -R '^(base|engine|conformance)\.'
+  cmake --build --preset tsan -j "$jobs" --target base_tests engine_tests conformance_tests hub_tests -- --quiet
+  ctest --preset tsan -j "$jobs" -LE "$quick" -R '^(base|engine|conformance|hub)\.'
 }
 stage_clang() { build clang; ctest --preset clang -j "$jobs" -L 'unit' -LE "$quick"; }
 stage_tidy() { tools/tidy.sh; }

@@ -34,6 +34,9 @@ struct Section {
   Sha256Digest sha256;
 };
 
+// Whether `path` is a file that begins as every bundle does, be it damaged or of a later version.
+bool is_bundle_file(const std::filesystem::path& path);
+
 class Bundle {
  public:
   // Throws kNotFound, kCorrupt, or kUnsupported for a newer format version. Of the sections, texts

@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <fstream>
 
 #include "base/error.h"
 
@@ -315,6 +316,15 @@ void verify_section(std::span<const std::byte> file, std::span<const Section> se
   if (!all_zero(file.subspan(end, next - end))) {
     corrupt(fmt::format("the padding after section \"{}\" is not zero", section.name));
   }
+}
+
+bool is_bundle_file(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;
+  std::ifstream file(path, std::ios::binary);
+  std::array<unsigned char, 8> magic{};
+  file.read(reinterpret_cast<char*>(magic.data()), magic.size());
+  return file.good() && magic == kMagic;
 }
 
 }  // namespace trtmc

@@ -11,6 +11,7 @@
 #include "builder/builder.h"
 #include "checkpoint/open_checkpoint.h"
 #include "cli/commands.h"
+#include "cli/hub_source.h"
 #include "cli/interrupts.h"
 #include "cli/option_values.h"
 
@@ -19,34 +20,30 @@ namespace {
 
 constexpr double kProgressIntervalMs = 100;
 
-// "owner/name" or "owner/name@revision": the form of a model's id on the Hugging Face hub.
-bool looks_like_hub_id(std::string_view source) {
-  const std::string_view name = source.substr(0, source.find('@'));
-  const auto is_allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '_' || c == '.' || c == '/';
-  };
-  return std::count(name.begin(), name.end(), '/') == 1 && name.front() != '/' &&
-         name.front() != '.' && name.back() != '/' &&
-         std::all_of(name.begin(), name.end(), is_allowed);
-}
-
-std::shared_ptr<const Checkpoint> find_checkpoint(const std::string& source) {
+// A folder or file that exists wins over the hub's model of that name. Records in `options` which
+// model and commit a snapshot is.
+std::shared_ptr<const Checkpoint> find_checkpoint(const BuildCommand& command, Console& console,
+                                                  BuildOptions& options) {
+  const std::string source = command.source.string();
+  const std::optional<HubSource> hub = hub_source_of(source);
   std::error_code ignored;
-  if (std::filesystem::exists(source, ignored)) return open_checkpoint(source);
-  if (looks_like_hub_id(source)) {
-    const size_t at = source.find('@');
-    const std::string id = source.substr(0, at);
-    const std::string folder = id.substr(id.find('/') + 1);
-    const std::string revision =
-        at == source.npos ? "" : fmt::format(" --revision {}", source.substr(at + 1));
-    throw Error(ErrorCode::kUnsupported,
-                fmt::format("{}: no such folder here, and this version does not download", source),
-                fmt::format("download it first: `hf download {}{} --local-dir {}`, then "
-                            "`trtmc build {} -o {}.trtmc`",
-                            id, revision, folder, folder, folder));
+  if (std::filesystem::exists(command.source, ignored)) {
+    if (hub) log_info("{}: is here, and used in place of the hub's model", source);
+    return open_checkpoint(command.source);
   }
-  throw Error(ErrorCode::kNotFound, fmt::format("{}: no such file or folder", source));
+  if (!hub) {
+    throw Error(ErrorCode::kNotFound, fmt::format("{}: no such file or folder", source),
+                "give a folder, a GGUF file, or OWNER/NAME of a model on the Hugging Face hub");
+  }
+  // A model of no known family is refused before its weights are downloaded.
+  const auto check_family = [&](const std::string& config) {
+    with_context("config.json", [&] { find_family(Json::parse(config), options.family); });
+  };
+  // A dry run downloads nothing either.
+  const Snapshot snapshot = command.dry_run ? find_cached(*hub) : pull(*hub, console, check_family);
+  options.source_name = hub->id.str();
+  options.source_revision = snapshot.commit;
+  return open_checkpoint(snapshot.folder);
 }
 
 // The encoding that most bytes of the checkpoint have, and all its bytes.
@@ -96,6 +93,9 @@ Json plan_json(const BuildPlan& plan, const BuildCommand& command) {
   json.set("family", plan.manifest.family);
   json.set("strategy", plan.manifest.strategy);
   json.set("source", plan.manifest.source);
+  if (!plan.manifest.source_revision.empty()) {
+    json.set("source_revision", plan.manifest.source_revision);
+  }
   json.set("parameters", plan.parameters);
   json.set("quantization", plan.manifest.quantization);
   json.set("tensors", plan.tensors.size());
@@ -198,7 +198,9 @@ void refuse_existing(const BuildCommand& command) {
 void execute(const BuildCommand& command, Console& console) {
   console.configure_log(command.log);
   if (!command.dry_run) refuse_existing(command);
-  const BuildPlan plan = plan_build(find_checkpoint(command.source.string()), command.build);
+  BuildOptions options = command.build;
+  auto checkpoint = find_checkpoint(command, console, options);
+  const BuildPlan plan = plan_build(std::move(checkpoint), options);
   for (const std::string& warning : plan.warnings) log_warning("{}", warning);
   if (command.dry_run) {
     if (command.json) return console.print_json(plan_json(plan, command));

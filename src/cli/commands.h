@@ -9,6 +9,9 @@ namespace trtmc {
 void execute(const HelpCommand& command, Console& console);
 void execute(const VersionCommand& command, Console& console);
 void execute(const BuildCommand& command, Console& console);
+void execute(const PullCommand& command, Console& console);
+void execute(const ListCommand& command, Console& console);
+void execute(const RmCommand& command, Console& console);
 void execute(const RunCommand& command, Console& console);
 void execute(const ChatCommand& command, Console& console);
 void execute(const PromptCommand& command, Console& console);

@@ -2,6 +2,7 @@
 // that fails is an Error. Everything else goes to standard error.
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -60,7 +61,7 @@ class Console {
   int out_, err_;
   bool out_is_terminal_, err_is_terminal_;
   bool quiet_ = false;
-  bool progress_shown_ = false;
+  std::atomic<bool> progress_shown_ = false;  // Log lines come from any thread.
 };
 
 // `text` with control characters (C0 but \n and \t, DEL, C1) and bytes that are not UTF-8 as

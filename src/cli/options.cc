@@ -55,7 +55,8 @@ Command parse_build(Arguments arguments, const Settings& settings) {
   BuildOptions& build = command.build;
   CommandParser parser("build", "Turn a Hugging Face checkpoint into one self-contained bundle.");
   parser.positional("source",
-                    "the checkpoint: a folder with config.json and safetensors, or a GGUF file",
+                    "the checkpoint: a folder with config.json and safetensors, a GGUF file, or "
+                    "OWNER/NAME[@REVISION] on the hub",
                     true, path_into(command.source));
   parser.option("-o,--output", "FILE", "the bundle to write", path_into(command.output));
   parser.flag("--force", "replace FILE if it exists", command.force);
@@ -82,6 +83,44 @@ Command parse_build(Arguments arguments, const Settings& settings) {
   } else {
     parser.require("--output");
   }
+  return command;
+}
+
+Command parse_pull(Arguments arguments, const Settings& settings) {
+  PullCommand command;
+  CommandParser parser("pull", "Download a checkpoint from the Hugging Face hub into its cache.");
+  parser.positional("id", "the model: OWNER/NAME or OWNER/NAME@REVISION (default: main)", true,
+                    [&](const std::string& text) { command.source = parse_hub_source(text); });
+  declare_json(parser, command.json);
+  declare_log(parser, command.log);
+  parser.footer(
+      "Prints the folder that holds the files. docs/hub.md has the environment variables.");
+  parser.parse(arguments, settings);
+  check_log(parser, command.log);
+  return command;
+}
+
+Command parse_list(Arguments arguments, const Settings& settings) {
+  ListCommand command;
+  CommandParser parser("list", "Print the checkpoints in the cache and the bundles in a folder.");
+  parser.positional("folder", "where to look for bundles (default: here)", false,
+                    path_into(command.folder));
+  declare_json(parser, command.json);
+  declare_log(parser, command.log);
+  parser.parse(arguments, settings);
+  check_log(parser, command.log);
+  return command;
+}
+
+Command parse_rm(Arguments arguments, const Settings& settings) {
+  RmCommand command;
+  CommandParser parser("rm", "Remove a checkpoint from the cache, or a bundle.");
+  parser.positional("target", "OWNER/NAME, OWNER/NAME@REVISION, or a bundle's file", true,
+                    [&](const std::string& text) { command.target = text; });
+  parser.flag("--yes", "do not ask", command.yes);
+  declare_log(parser, command.log);
+  parser.parse(arguments, settings);
+  check_log(parser, command.log);
   return command;
 }
 
@@ -307,6 +346,7 @@ struct CommandEntry {
 };
 constexpr CommandEntry kCommands[] = {
     {"build", "turn a Hugging Face checkpoint into a bundle", parse_build},
+    {"pull", "download a checkpoint from the Hugging Face hub", parse_pull},
     {"run", "answer one prompt", parse_run},
     {"chat", "hold a conversation", parse_chat},
     {"prompt", "print the exact prompt for a conversation", parse_prompt},
@@ -316,6 +356,8 @@ constexpr CommandEntry kCommands[] = {
     {"verify", "check a bundle against its hashes, its checkpoint, Transformers", parse_verify},
     {"inspect", "print what a bundle holds", parse_inspect},
     {"bench", "measure prefill and decode, beside the machine's own limits", parse_bench},
+    {"list", "print the checkpoints in the cache, and bundles", parse_list},
+    {"rm", "remove a checkpoint from the cache, or a bundle", parse_rm},
     {"version", "print version, build id, compiler, backends and ISA", parse_version},
 };
 
@@ -328,7 +370,7 @@ std::string program_help() {
   }
   text +=
       "\nStart with:\n"
-      "  trtmc build SmolLM3-3B -o smollm3.trtmc\n"
+      "  trtmc build HuggingFaceTB/SmolLM3-3B -o smollm3.trtmc\n"
       "  trtmc run smollm3.trtmc \"Capital of France?\"\n\n"
       "`trtmc COMMAND --help` has each command's options.\n\n"
       "Exit status: 0 success, 2 invalid argument, 3 not found, 4 corrupt, 5 unsupported,\n"

@@ -15,6 +15,7 @@
 #include "cli/console.h"
 #include "cli/settings.h"
 #include "engine/loaded_model.h"
+#include "hub/hub_id.h"
 #include "model/sampling.h"
 
 namespace trtmc {
@@ -45,11 +46,26 @@ struct VersionCommand {
 };
 struct BuildCommand {
   LogOptions log;
-  std::filesystem::path source;  // Or a hub id, which is refused.
+  std::filesystem::path source;  // A folder, or a model's id on the hub.
   std::filesystem::path output;
   BuildOptions build;
   int threads = 0;
   bool dry_run = false, force = false, json = false;
+};
+struct PullCommand {
+  LogOptions log;
+  HubSource source;
+  bool json = false;
+};
+struct ListCommand {
+  LogOptions log;
+  std::filesystem::path folder = ".";  // Of bundles.
+  bool json = false;
+};
+struct RmCommand {
+  LogOptions log;
+  std::string target;  // A bundle's path, or "ID" or "ID@REVISION" in the cache.
+  bool yes = false;    // Do not ask.
 };
 struct RunCommand {
   LogOptions log;
@@ -124,9 +140,10 @@ struct InspectCommand {
   bool backends = false, json = false;
 };
 
-using Command = std::variant<HelpCommand, VersionCommand, BuildCommand, RunCommand, ChatCommand,
-                             PromptCommand, TokenizeCommand, DetokenizeCommand, ScoreCommand,
-                             VerifyCommand, InspectCommand, BenchCommand>;
+using Command =
+    std::variant<HelpCommand, VersionCommand, BuildCommand, PullCommand, ListCommand, RmCommand,
+                 RunCommand, ChatCommand, PromptCommand, TokenizeCommand, DetokenizeCommand,
+                 ScoreCommand, VerifyCommand, InspectCommand, BenchCommand>;
 
 // `arguments` without the program's name. Throws kInvalidArgument with a hint.
 Command parse_command_line(std::span<const std::string> arguments, const Settings& settings);

@@ -162,10 +162,24 @@ TEST(Options, ASlipIsGuessed) {
   EXPECT_EQ(refusal({"run", "m", "--temprature=1"}).hint, "did you mean --temperature?");
 }
 
+TEST(Options, PullTakesAnIdAndARevision) {
+  EXPECT_EQ(parse<PullCommand>({"pull", "a/b"}).source, (HubSource{{"a", "b"}, ""}));
+  EXPECT_EQ(parse<PullCommand>({"pull", "a/b@v1", "--json"}).source, (HubSource{{"a", "b"}, "v1"}));
+  EXPECT_EQ(refusal({"pull", "../b"}).message, "id: \"../b\": not the id of a model on the hub");
+  EXPECT_EQ(refusal({"pull"}).code, ErrorCode::kInvalidArgument);
+}
+
+TEST(Options, RmAsksUnlessToldNotTo) {
+  EXPECT_FALSE(parse<RmCommand>({"rm", "a/b"}).yes);
+  EXPECT_TRUE(parse<RmCommand>({"rm", "--yes", "m.trtmc"}).yes);
+  EXPECT_EQ(parse<ListCommand>({"list"}).folder, ".");
+}
+
 TEST(Options, AnUnknownCommandNamesTheKnownOnes) {
-  EXPECT_EQ(refusal({"serve", "m"}).hint,
-            "commands are build, run, chat, prompt, tokenize, detokenize, score, verify, inspect, "
-            "bench, version");
+  EXPECT_EQ(
+      refusal({"serve", "m"}).hint,
+      "commands are build, pull, run, chat, prompt, tokenize, detokenize, score, verify, inspect, "
+      "bench, list, rm, version");
 }
 
 TEST(Options, AnOptionTwiceIsRefused) {

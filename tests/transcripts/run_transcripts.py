@@ -15,9 +15,11 @@ A case is commands, each with what it prints:
 "1>" is a line of standard output, "2>" one of standard error, "1|" and "2|" the last one when it does
 not end in a newline, "=" the exit status unless it is 0. A command that ends in a backslash goes on in
 the next line. They run in sh in one new folder per case, where tiny.trtmc is the embedded model's bundle
-and smollm3-tiny its checkpoint. TRTMC_UPDATE_GOLDEN=1 rewrites the cases; the diff is the review.
+and smollm3-tiny its checkpoint. In a case that begins with "# With a hub", HF_ENDPOINT is a hub of our own
+(../hub/fake_hub.py) that holds the checkpoint as example/smollm3-tiny. TRTMC_UPDATE_GOLDEN=1 rewrites the cases; the diff is the review.
 """
 import argparse
+import contextlib
 import difflib
 import os
 import pathlib
@@ -25,6 +27,9 @@ import re
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "hub"))
+from fake_hub import FakeHub, Repository  # noqa: E402
 
 TIMEOUT_S = 120
 # What differs from run to run and from machine to machine.
@@ -56,16 +61,25 @@ def shown(stream, data):
     return [f"{stream}{mark} {line}".rstrip() for mark, line in zip(marks, lines)]
 
 
-def environment(bin_dir, home):
+def hub_of(lines, checkpoint):
+    """The hub of a case that has one."""
+    if not lines or not lines[0].startswith("# With a hub"):
+        return contextlib.nullcontext()
+    files = {path.name: path.read_bytes() for path in checkpoint.iterdir() if path.is_file()}
+    return FakeHub({"example/smollm3-tiny": Repository(files)})
+
+
+def environment(bin_dir, home, hub):
     keep = {name: value for name, value in os.environ.items()
             if name.startswith(("ASAN_", "UBSAN_", "TSAN_", "LSAN_"))}
-    return keep | {"PATH": f"{bin_dir}:/usr/bin:/bin", "HOME": str(home), "TZ": "UTC", "TERM": "dumb"}
+    more = {"HF_ENDPOINT": hub.endpoint} if hub else {}
+    return keep | more | {"PATH": f"{bin_dir}:/usr/bin:/bin", "HOME": str(home), "TZ": "UTC", "TERM": "dumb"}
 
 
 def run_case(lines, arguments):
     """The case's text with what its commands print now."""
     out = []
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, hub_of(lines, arguments.checkpoint) as hub:
         folder = pathlib.Path(folder)
         work, home = folder / "work", folder / "home"
         work.mkdir()
@@ -87,9 +101,9 @@ def run_case(lines, arguments):
                 command = command[:-1] + lines[number]
                 number += 1
             done = subprocess.run(["/bin/sh", "-c", command], cwd=work, capture_output=True,
-                                  env=environment(arguments.bin, home), timeout=TIMEOUT_S,
+                                  env=environment(arguments.bin, home, hub), timeout=TIMEOUT_S,
                                   stdin=subprocess.DEVNULL)
-            out += shown("1", done.stdout)
+            out += shown("1", done.stdout.replace(str(folder).encode(), b"/tmp"))
             out += shown("2", done.stderr.replace(str(folder).encode(), b"/tmp"))
             if done.returncode != 0:
                 out.append(f"= {done.returncode}")
