@@ -380,7 +380,7 @@ class Build(Case):
         (self.work / "owner").mkdir()
         (self.work / "owner" / "name").symlink_to(OPTIONS.checkpoint)
         done = self.build("--dry-run")
-        self.assertIn("a folder here, which is used in place of the hub's model", done.stderr)
+        self.assertIn("is here, and used in place of the hub's model", done.stderr)
         self.assertEqual(self.hub.requests, [])
 
 
