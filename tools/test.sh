@@ -1,7 +1,7 @@
 #!/bin/bash
 # Builds trtmc and passes its tests; installs what that needs. Without an option: format, layers, and
-# everything but the slow tests, compiled by g++. `--all` is what CI runs: clang-tidy, the sanitizers and
-# the fuzzers (compiled by clang), and then the same as without an option. `--stage NAME` runs one stage.
+# everything but the slow tests, compiled by g++. `--all` is what CI runs: the docs as a site, clang-tidy, the
+# sanitizers and the fuzzers (compiled by clang), and then the same as without an option. `--stage NAME` runs one stage.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,17 +24,18 @@ build() {  # build PRESET [configure options]: every target of the preset
   cmake --build --preset "$1" -j "$jobs" -- --quiet
 }
 
-venv() {  # The live oracles: PyPI's tokenizers and jinja2.
-  [ -x .venv/bin/python ] || python3 -m venv .venv
-  if ! cmp -s tests/requirements.txt .venv/installed.txt; then
-    .venv/bin/pip install -q --disable-pip-version-check -r tests/requirements.txt
-    cp tests/requirements.txt .venv/installed.txt
+venv() {  # venv FOLDER REQUIREMENTS
+  [ -x "$1/bin/python" ] || python3 -m venv "$1"
+  if ! cmp -s "$2" "$1/installed.txt"; then
+    "$1/bin/pip" install -q --disable-pip-version-check -r "$2"
+    cp "$2" "$1/installed.txt"
   fi
 }
+oracles() { venv .venv tests/requirements.txt; }  # PyPI's tokenizers, jinja2, gguf, huggingface_hub.
 
 stage_format() { git ls-files '*.h' '*.cc' | grep -v unicode_ | xargs clang-format --dry-run -Werror; }
-stage_dev() { venv; build dev; cmake --build --preset dev --target all_verify_interface_header_sets -- --quiet; ctest --preset dev -j "$jobs" -LE "$quick"; }
-stage_release() { venv; build release -DTRTMC_TESTS=ON -DTRTMC_BENCH=ON; ctest --preset release -j "$jobs" -LE "$quick"; }
+stage_dev() { oracles; build dev; cmake --build --preset dev --target all_verify_interface_header_sets -- --quiet; ctest --preset dev -j "$jobs" -LE "$quick"; }
+stage_release() { oracles; build release -DTRTMC_TESTS=ON -DTRTMC_BENCH=ON; ctest --preset release -j "$jobs" -LE "$quick"; }
 # The sanitizers run under clang, which compiles instrumented code in a quarter of g++'s time.
 stage_asan() { build asan; ctest --preset asan -j "$jobs" -LE "$quick|differential|transcript|e2e"; }
 stage_tsan() {  # What has threads: the pool, the backends, the engine, downloads.
@@ -45,6 +46,8 @@ stage_tsan() {  # What has threads: the pool, the backends, the engine, download
 stage_clang() { build clang; ctest --preset clang -j "$jobs" -L 'unit' -LE "$quick"; }
 stage_tidy() { tools/tidy.sh; }
 stage_fuzz() { tools/fuzz.sh 5; }
+# docs/ as a site, its links, its list of messages.
+stage_docs() { venv .venv-docs docs/requirements.txt; configure dev; ctest --preset dev -j "$jobs" -L docs; }
 
 run() {
   for stage in "$@"; do
@@ -57,7 +60,7 @@ run() {
 tools/install_deps.sh --tests
 case "${1:-}" in
   "") run format dev ;;
-  --all) run format tidy asan fuzz tsan dev ;;
+  --all) run format docs tidy asan fuzz tsan dev ;;
   --stage) run "$2" ;;
-  *) echo "usage: tools/test.sh [--all | --stage format|dev|release|asan|tsan|clang|tidy|fuzz]" >&2; exit 2 ;;
+  *) echo "usage: tools/test.sh [--all | --stage format|docs|dev|release|asan|tsan|clang|tidy|fuzz]" >&2; exit 2 ;;
 esac
