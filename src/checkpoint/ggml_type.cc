@@ -45,7 +45,7 @@ std::string ggml_type_name(uint32_t number) {
   for (const auto& [other, name] : kOtherNames) {
     if (other == number) return std::string(name);
   }
-  return fmt::format("type {}", number);
+  return fmt::to_string(number);
 }
 
 std::string readable_ggml_types() {

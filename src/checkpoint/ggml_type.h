@@ -27,7 +27,7 @@ struct GgmlType {
 
 // Nothing for a type that is not read.
 const GgmlType* find_ggml_type(uint32_t number);
-// "IQ4_XS", or "type 99" for a number that no version of the format had when this was written.
+// "IQ4_XS", or "99" for a number that no version of the format had when this was written.
 std::string ggml_type_name(uint32_t number);
 // "F32, F16, …", the types that are read.
 std::string readable_ggml_types();

@@ -44,7 +44,7 @@ TEST(GgmlType, TypesThatAreNotReadAreNamedToo) {
   EXPECT_EQ(find_ggml_type(23), nullptr);
   EXPECT_EQ(ggml_type_name(23), "IQ4_XS");
   EXPECT_EQ(ggml_type_name(14), "Q6_K");
-  EXPECT_EQ(ggml_type_name(99), "type 99");
+  EXPECT_EQ(ggml_type_name(99), "99");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <map>
 #include <optional>
+#include <system_error>
 
 #include "base/error.h"
 #include "checkpoint/gguf_config.h"
@@ -23,7 +24,7 @@ constexpr std::string_view kOutput = "output.weight";
 constexpr std::string_view kRopeFactors = "rope_freqs.weight";
 constexpr int kMaxParts = 1000;
 
-// "<name>-00002-of-00003" in its parts.
+// "<name>-00002-of-00003" in its parts; a number that no part can have makes it another name.
 struct PartName {
   std::string name;
   int count;
@@ -41,8 +42,8 @@ std::optional<PartName> split_part_name(std::string_view stem) {
   if (stem.size() <= kTail) return std::nullopt;
   const std::string_view tail = stem.substr(stem.size() - kTail);
   const auto part = five_digits(tail.substr(1, 5)), count = five_digits(tail.substr(10));
-  if (tail[0] != '-' || tail.substr(6, 4) != "-of-" || !part || !count || *count > kMaxParts)
-    return std::nullopt;
+  if (tail[0] != '-' || tail.substr(6, 4) != "-of-" || !part || !count) return std::nullopt;
+  if (*part < 1 || *part > *count || *count > kMaxParts) return std::nullopt;
   return PartName{std::string(stem.substr(0, stem.size() - kTail)), *count};
 }
 
@@ -53,7 +54,8 @@ std::vector<fs::path> part_paths(const fs::path& path) {
   for (int part = 1; part <= parts->count; ++part) {
     paths.push_back(path.parent_path() / fmt::format("{}-{:05}-of-{:05}{}", parts->name, part,
                                                      parts->count, kExtension));
-    if (!fs::exists(paths.back())) {
+    std::error_code ignored;
+    if (!fs::exists(paths.back(), ignored)) {
       throw Error(
           ErrorCode::kNotFound,
           fmt::format("{}: part {} of {} is not there", paths.back().string(), part, parts->count),

@@ -160,6 +160,13 @@ TEST_F(GgufCheckpoint, MathsThatIsNotImplementedIsRefusedByName) {
                         file.u32("llama.attention.value_length", 4);
                       }),
             "model.gguf: heads of 6 for keys and of 4 for values, expected one size");
+  // Heads of four are what add_keys() says by 8 and 2.
+  EXPECT_EQ(
+      complaint(unsupported, [](GgufBytes& file) { file.u32("llama.attention.value_length", 6); }),
+      "model.gguf: heads of 4 for keys and of 6 for values, expected one size");
+  EXPECT_EQ(
+      complaint(unsupported, [](GgufBytes& file) { file.flag("llama.attention.causal", false); }),
+      "model.gguf: key \"llama.attention.causal\": false is not supported, expected true");
   const Error error = error_of([&] {
     open([](GgufBytes& file) {
       add_keys(file, "qwen2");
@@ -308,6 +315,24 @@ TEST_F(SplitGguf, IsOneCheckpointWhicheverPartIsNamed) {
     EXPECT_THAT(checkpoint->files(), ElementsAre(path(1), path(2)));
     EXPECT_EQ(checkpoint->name(), "big");
   }
+}
+
+TEST_F(SplitGguf, ANameThatNoPartCanHaveIsOfAFileAlone) {
+  for (const std::string name : {"x-00001-of-00000.gguf", "x-00000-of-00001.gguf",
+                                 "x-00005-of-00001.gguf", "x--0001-of--0001.gguf"}) {
+    SCOPED_TRACE(name);
+    GgufBytes file;
+    add_keys(file);
+    add_embedding(file);
+    const auto checkpoint = open_checkpoint(save(file, name));
+    EXPECT_THAT(checkpoint->files(), ElementsAre(folder_.path() / name));
+  }
+}
+
+TEST_F(SplitGguf, APartThatIsALinkToItselfIsNotThere) {
+  part(1, 1, 2, "output_norm.weight");
+  std::filesystem::create_symlink(path(2), path(2));
+  EXPECT_EQ(error_of([&] { open_checkpoint(path(1)); }).code(), ErrorCode::kNotFound);
 }
 
 TEST_F(SplitGguf, PartsThatAreMissingOrDontFitAreNamed) {

@@ -26,7 +26,8 @@ constexpr Architecture kArchitectures[] = {{"llama", "LlamaForCausalLM", 0},
 constexpr int64_t kMaxSize = int64_t{1} << 31;
 
 // Keys below "<architecture>." that are read here or in gguf_rope.cc, or say nothing new.
-constexpr std::string_view kReadKeys[] = {"attention.head_count",
+constexpr std::string_view kReadKeys[] = {"attention.causal",
+                                          "attention.head_count",
                                           "attention.head_count_kv",
                                           "attention.key_length",
                                           "attention.layer_norm_rms_epsilon",
@@ -92,22 +93,31 @@ void check_keys(const GgufMetadata& metadata, std::string_view prefix) {
   }
 }
 
+// llama.cpp lets every token see every other one where this is false, as in models of embeddings.
+void require_causal(const GgufMetadata& metadata, const std::string& prefix) {
+  const std::string key = prefix + "attention.causal";
+  if (metadata.find_flag(key).value_or(true)) return;
+  throw Error(ErrorCode::kUnsupported,
+              fmt::format("key \"{}\": false is not supported, expected true", key));
+}
+
+// llama.cpp takes the hidden size's share for a length that is not given.
 int64_t read_head_dim(const GgufMetadata& metadata, const std::string& prefix, int64_t hidden_size,
                       int64_t num_heads) {
   const auto key_length = metadata.find_integer(prefix + "attention.key_length", 1, kMaxSize);
   const auto value_length = metadata.find_integer(prefix + "attention.value_length", 1, kMaxSize);
-  if (key_length && value_length && *key_length != *value_length) {
-    throw Error(ErrorCode::kUnsupported,
-                fmt::format("heads of {} for keys and of {} for values, expected one size",
-                            *key_length, *value_length));
-  }
-  if (key_length) return *key_length;
-  if (hidden_size % num_heads != 0) {
+  if (hidden_size % num_heads != 0 && !key_length) {
     throw Error(ErrorCode::kCorrupt,
                 fmt::format("{}embedding_length is {}, expected a multiple of the {} heads", prefix,
                             hidden_size, num_heads));
   }
-  return hidden_size / num_heads;
+  const int64_t head_dim = key_length.value_or(hidden_size / num_heads);
+  if (value_length.value_or(head_dim) != head_dim) {
+    throw Error(ErrorCode::kUnsupported,
+                fmt::format("heads of {} for keys and of {} for values, expected one size",
+                            head_dim, *value_length));
+  }
+  return head_dim;
 }
 
 }  // namespace
@@ -116,6 +126,7 @@ Json gguf_config(const GgufMetadata& metadata, const GgufTensorFacts& facts) {
   const Architecture& architecture = find_architecture(metadata.text("general.architecture"));
   const std::string prefix = fmt::format("{}.", architecture.name);
   check_keys(metadata, prefix);
+  require_causal(metadata, prefix);
   const auto size = [&](std::string_view key) {
     return metadata.integer(fmt::format("{}{}", prefix, key), 1, kMaxSize);
   };

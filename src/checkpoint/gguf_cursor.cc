@@ -43,6 +43,10 @@ std::span<const std::byte> GgufCursor::take(uint64_t count) {
   if (count > remaining()) {
     corrupt(position_, fmt::format("{} bytes expected, the file has {}", count, remaining()));
   }
+  if (count > kMaxHeaderBytes || position_ + count > kMaxHeaderBytes) {
+    corrupt(position_, fmt::format("the header goes on for {} bytes, expected at most {} of it",
+                                   count, kMaxHeaderBytes));
+  }
   const std::span<const std::byte> taken = bytes_.subspan(position_, count);
   position_ += count;
   return taken;

@@ -12,9 +12,14 @@ namespace trtmc {
 
 static_assert(std::endian::native == std::endian::little, "the format is little-endian");
 
-// Everything throws kCorrupt naming the byte where the file is too short.
+// Everything throws kCorrupt naming the byte where the file is too short, or the header longer than
+// kMaxHeaderBytes.
 class GgufCursor {
  public:
+  // So that a hostile file takes neither minutes nor memory without bounds. That of a vocabulary of
+  // 262 144 tokens has some 20 MB.
+  static constexpr size_t kMaxHeaderBytes = size_t{128} << 20;
+
   explicit GgufCursor(std::span<const std::byte> bytes) : bytes_(bytes) {}
 
   size_t position() const { return position_; }

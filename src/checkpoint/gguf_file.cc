@@ -181,8 +181,7 @@ GgufContents parse_gguf(std::span<const std::byte> file) {
   GgufContents contents;
   contents.metadata = read_metadata(cursor, counts.pairs);
   const uint64_t alignment = read_alignment(contents.metadata);
-  std::vector<TensorEntry> entries;
-  entries.reserve(counts.tensors);
+  std::vector<TensorEntry> entries;  // Grows with what is read, not with what a count claims.
   for (uint64_t i = 0; i < counts.tensors; ++i) entries.push_back(read_tensor(cursor, alignment));
   const uint64_t padding = (alignment - cursor.position() % alignment) % alignment;
   const std::span<const std::byte> data =

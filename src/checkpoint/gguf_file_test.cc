@@ -6,6 +6,7 @@
 
 #include "tests/support/error_of.h"
 #include "tests/support/gguf_bytes.h"
+#include "tests/support/temporary_folder.h"
 
 namespace trtmc {
 namespace {
@@ -104,6 +105,32 @@ TEST(GgufFile, CountsAndLengthsThatTheFileIsTooShortForAreRefused) {
                             GgufBytes::number(uint32_t{10}) + GgufBytes::number(uint64_t{1} << 61));
                 }),
       HasSubstr("an array of 2305843009213693952 elements in"));
+}
+
+// The file is sparse: a text of zeros.
+TEST(GgufFile, AHeaderWithoutAnEndIsRefusedSoon) {
+  GgufBytes file;
+  file.pair("key", 8, GgufBytes::number((uint64_t{128} << 20) + 1));
+  const TemporaryFolder folder;
+  write_text(folder.path() / "a.gguf", file.bytes());
+  std::filesystem::resize_file(folder.path() / "a.gguf", uintmax_t{200} << 20);
+  const Error error = error_of([&] { GgufFile(folder.path() / "a.gguf"); });
+  EXPECT_EQ(error.code(), ErrorCode::kCorrupt);
+  EXPECT_THAT(
+      error.what(),
+      HasSubstr("the header goes on for 134217729 bytes, expected at most 134217728 of it"));
+}
+
+TEST(GgufFile, AnArrayLongerThanAnyVocabularyIsNotRead) {
+  GgufBytes file;
+  file.pair("key", 9,
+            GgufBytes::number(uint32_t{0}) + GgufBytes::number(uint64_t{4194305}) +
+                std::string(4194305, '\0'));
+  const std::string bytes = file.bytes();
+  const GgufContents contents = parse_gguf(as_bytes(bytes));
+  const Error error = error_of([&] { contents.metadata.find_integers("key"); });
+  EXPECT_EQ(error.code(), ErrorCode::kCorrupt);
+  EXPECT_STREQ(error.what(), "key \"key\": an array of 4194305, expected at most 4194304");
 }
 
 TEST(GgufFile, KeysThatBreakTheFormatAreRefused) {

@@ -30,6 +30,14 @@ std::string_view checked_text(std::string_view key, std::string_view text) {
   return text;
 }
 
+// More elements than any vocabulary has tokens or merges would only fill the memory.
+constexpr uint64_t kMaxElements = uint64_t{1} << 22;
+
+void check_count(std::string_view key, const GgufArray& array) {
+  if (array.count <= kMaxElements) return;
+  refuse(key, fmt::format("an array of {}, expected at most {}", array.count, kMaxElements));
+}
+
 template <typename T>
 T required(std::string_view key, std::optional<T> value) {
   if (!value) throw Error(ErrorCode::kCorrupt, fmt::format("key \"{}\" is missing", key));
@@ -99,6 +107,7 @@ std::optional<std::vector<std::string_view>> GgufMetadata::find_texts(std::strin
   if (array == nullptr || array->type != GgufValueType::kString) {
     refuse_kind(key, *value, "an array of texts");
   }
+  check_count(key, *array);
   std::vector<std::string_view> texts;
   texts.reserve(array->count);
   GgufCursor cursor(array->bytes);
@@ -111,6 +120,7 @@ std::optional<std::vector<int64_t>> GgufMetadata::find_integers(std::string_view
   if (value == nullptr) return std::nullopt;
   const auto* array = std::get_if<GgufArray>(value);
   if (array == nullptr) refuse_kind(key, *value, "an array of integers");
+  check_count(key, *array);
   std::vector<int64_t> integers;
   integers.reserve(array->count);
   GgufCursor cursor(array->bytes);

@@ -41,7 +41,8 @@ struct GgufArray {
 using GgufValue = std::variant<bool, int64_t, double, std::string_view, GgufArray>;
 
 // Borrows the file. Every getter throws kCorrupt naming the key if the value is of another kind, a
-// text is not UTF-8 or a number is out of range; the finders give nothing for a missing key.
+// text is not UTF-8, a number is out of range or an array has more than 2^22 elements; the finders
+// give nothing for a missing key.
 class GgufMetadata {
  public:
   // False if the key is there already.

@@ -40,6 +40,9 @@ Vocabulary read_vocabulary(const GgufMetadata& metadata) {
     vocabulary.types.pop_back();
     vocabulary.tokens.pop_back();
   }
+  if (vocabulary.tokens.empty()) {
+    throw Error(ErrorCode::kCorrupt, "tokenizer.ggml.tokens has no token that is used");
+  }
   size_t id = vocabulary.tokens.size();
   while (id > 0 && vocabulary.is_added(id - 1)) --id;
   vocabulary.num_model = id;

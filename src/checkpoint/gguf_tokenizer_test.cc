@@ -142,6 +142,11 @@ TEST(GgufTokenizer, ContradictionsAreRefused) {
             "key \"tokenizer.ggml.merges\" is missing");
   EXPECT_EQ(refusal([](GgufBytes& file) {
               file.strings("tokenizer.ggml.tokens", {"a"});
+              file.integers("tokenizer.ggml.token_type", {5});
+            }),
+            "tokenizer.ggml.tokens has no token that is used");
+  EXPECT_EQ(refusal([](GgufBytes& file) {
+              file.strings("tokenizer.ggml.tokens", {"a"});
               file.integers("tokenizer.ggml.token_type", {1, 1});
             }),
             "tokenizer.ggml.token_type has 2 entries for 1 tokens");
