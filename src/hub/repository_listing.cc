@@ -116,9 +116,19 @@ std::vector<RepositoryFile> weight_files(const std::vector<RepositoryFile>& top)
   return of_model.empty() ? all : of_model;
 }
 
+// A repository of GGUFs mostly has no config.json either.
+void refuse_ggufs(const RepositoryListing& listing) {
+  for (const RepositoryFile& file : listing.files) {
+    if (!file.name.ends_with(".gguf")) continue;
+    throw Error(ErrorCode::kUnsupported,
+                fmt::format("no safetensors; the weights are GGUFs ({})", file.name),
+                "download the one you want: `trtmc build` takes the file");
+  }
+}
+
 [[noreturn]] void refuse_without_safetensors(const RepositoryListing& listing) {
-  constexpr std::string_view kOtherFormats[] = {".bin", ".pt",      ".pth", ".gguf",
-                                                ".h5",  ".msgpack", ".onnx"};
+  constexpr std::string_view kOtherFormats[] = {".bin", ".pt", ".pth", ".h5", ".msgpack", ".onnx"};
+  refuse_ggufs(listing);
   for (const RepositoryFile& file : listing.files) {
     for (const std::string_view extension : kOtherFormats) {
       if (!file.name.ends_with(extension)) continue;
@@ -153,6 +163,7 @@ std::vector<RepositoryFile> files_for_build(const RepositoryListing& listing) {
   }
   if (std::none_of(needed.begin(), needed.end(),
                    [](const auto& file) { return file.name == kConfigName; })) {
+    refuse_ggufs(listing);
     throw Error(ErrorCode::kNotFound,
                 "no config.json: the repository holds no model that "
                 "Transformers could load");

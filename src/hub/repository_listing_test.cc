@@ -113,6 +113,13 @@ TEST(FilesForBuild, RefuseARepositoryWithoutSafetensors) {
   EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
   EXPECT_STREQ(error.what(),
                "no safetensors; the weights are in another format (pytorch_model.bin)");
+  for (const std::vector<std::string>& names :
+       {std::vector<std::string>{"a.Q4_K_M.gguf"}, {"config.json", "a.Q4_K_M.gguf", "a.bin"}}) {
+    const Error gguf = error_of([&] { needed(names); });
+    EXPECT_EQ(gguf.code(), ErrorCode::kUnsupported);
+    EXPECT_STREQ(gguf.what(), "no safetensors; the weights are GGUFs (a.Q4_K_M.gguf)");
+    EXPECT_THAT(gguf.hint(), HasSubstr("`trtmc build` takes the file"));
+  }
   EXPECT_EQ(error_of([] { needed({"config.json"}); }).code(), ErrorCode::kNotFound);
   EXPECT_EQ(error_of([] { needed({"model.safetensors"}); }).code(), ErrorCode::kNotFound);
 }
