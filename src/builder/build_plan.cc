@@ -282,6 +282,10 @@ BuildPlan plan_build(std::shared_ptr<const Checkpoint> checkpoint, const BuildOp
                    .default_sampling = std::move(defaults.sampling),
                    .markers = family.markers(source),
                    .special_tokens = read_special_tokens(source)};
+  if (plan.manifest.stop_ids.empty()) {
+    plan.warnings.emplace_back(
+        "the checkpoint names no token that ends an answer: it goes on to its limit");
+  }
   plan_text(options, plan);
   plan.bundle_bytes = bundle_bytes(plan.manifest, planned_sections(plan));
   return plan;

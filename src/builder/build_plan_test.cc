@@ -144,6 +144,15 @@ TEST_F(Plan, StopIdsAreThoseOfBothConfigsAndTheEndOfText) {
   EXPECT_THAT(plan().manifest.stop_ids, ElementsAre(5, 257, 268, 270));
 }
 
+TEST_F(Plan, WithoutAStopIdThereIsAWarning) {
+  write({.tokenizer = false, .config = Json::Object{{"eos_token_id", Json()}}});
+  write_file("generation_config.json", "{}");
+  const BuildPlan plan = this->plan();
+  EXPECT_THAT(plan.manifest.stop_ids, IsEmpty());
+  EXPECT_THAT(plan.warnings, ElementsAre(HasSubstr("no token that ends an answer"),
+                                         HasSubstr("no tokenizer.json")));
+}
+
 TEST_F(Plan, YarnTakesTheDefaultsOfTransformers) {
   write({.context_length = 512});
   const DecoderSpec spec = plan({.yarn_factor = 2.0}).manifest.spec;
