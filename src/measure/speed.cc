@@ -80,7 +80,7 @@ std::string_view to_string(SpeedKind kind) {
 Range::Range(std::vector<double> values) {
   std::ranges::sort(values);
   min = values.front();
-  median = values[values.size() / 2];
+  median = (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
   max = values.back();
 }
 

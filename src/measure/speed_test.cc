@@ -64,6 +64,7 @@ TEST(Range, HasTheMedianOfItsValues) {
   const Range range({5, 1, 3});
   EXPECT_EQ(range.min, 1);
   EXPECT_EQ(range.median, 3);
+  EXPECT_EQ(Range({10, 2, 1, 3}).median, 2.5);
   EXPECT_EQ(range.max, 5);
 }
 
