@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "backends/backend_loader.h"
 #include "base/file.h"
@@ -47,7 +49,8 @@ std::unique_ptr<Executor> load_for(std::span<const SpeedCase> cases, const Bench
   if (longest > context) {
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("--depth and the tokens behind it make {}, but the context has {}",
-                            longest, context));
+                            longest, context),
+                "choose less with --prefill, --decode and --depth");
   }
   options.max_sequences_per_step =
       std::max(options.max_sequences_per_step, static_cast<int>(batch));
@@ -101,12 +104,14 @@ std::string table_row(const Speed& speed) {
       (decode ? speed.read_roof : speed.multiply_roof) / kGiga, decode ? "GB/s read" : "GFLOP/s");
 }
 
-void write_plot(const BenchCommand& command, std::span<const Speed> speeds,
-                const std::string& title) {
-  if (command.plot.empty()) return;
-  const std::string svg = speed_plot_svg(speeds, title);
-  AtomicFile file(command.plot, svg.size(), AtomicFile::IfExists::kReplace);
-  file.write_at(0, as_bytes(svg));
+// Begun before the work, so that a place where nothing can be written costs no measurements.
+std::optional<AtomicFile> begin_plot(const BenchCommand& command) {
+  if (command.plot.empty()) return std::nullopt;
+  return std::optional<AtomicFile>(std::in_place, command.plot, 0, AtomicFile::IfExists::kReplace);
+}
+
+void finish_plot(AtomicFile& file, std::span<const Speed> speeds, const std::string& title) {
+  file.write_at(0, as_bytes(speed_plot_svg(speeds, title)));
   file.commit();
 }
 
@@ -116,6 +121,7 @@ void execute(const BenchCommand& command, Console& console) {
   console.configure_log(command.log);
   const std::vector<SpeedCase> cases = cases_of(command);
   const Bundle bundle(command.bundle);
+  std::optional<AtomicFile> plot = begin_plot(command);
   const Backend& backend = find_backend(command.load.backend, bundle.manifest());
   const std::unique_ptr<Executor> executor = load_for(cases, command, bundle, backend);
   const std::string title = fmt::format("{} on {} ({})", bundle.manifest().source, backend.name(),
@@ -134,7 +140,7 @@ void execute(const BenchCommand& command, Console& console) {
     for (const Speed& speed : speeds) array.push_back(to_json(speed, *executor, backend));
     console.print_json(array);
   }
-  write_plot(command, speeds, title);
+  if (plot) finish_plot(*plot, speeds, title);
 }
 
 }  // namespace trtmc

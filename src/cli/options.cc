@@ -264,7 +264,7 @@ Command parse_verify(Arguments arguments, const Settings& settings) {
   VerifyCommand command;
   CommandParser parser("verify", "Check a bundle: its hashes, and what else is asked for.");
   declare_bundle(parser, command.bundle);
-  parser.option("--checkpoint", "DIR", "compare every weight with the checkpoint's",
+  parser.option("--checkpoint", "PATH", "compare every weight with the checkpoint's",
                 path_into(command.checkpoint));
   parser.option("--goldens", "FILE", "compare with recorded results of Transformers",
                 path_into(command.goldens));
@@ -329,7 +329,7 @@ Command parse_bench(Arguments arguments, const Settings& settings) {
                   command.repeat = static_cast<int>(parse_integer(text, 1, kMaxInt));
                 });
   parser.option("--plot", "FILE", "draw the speeds as SVG", path_into(command.plot));
-  declare_json(parser, command.json);
+  parser.flag("--json", "print one JSON array: an object for each case", command.json);
   declare_load(parser, command.load);
   declare_log(parser, command.log);
   parser.footer("Lists are combined: --depth 0,4096 --batch 1,8 measures four cases of each kind.");
