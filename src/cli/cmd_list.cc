@@ -102,7 +102,15 @@ Json::Array all_to_json(const std::vector<T>& values) {
 // Rows of cells under a heading, each column as wide as its widest cell; the last one runs free.
 using Rows = std::vector<std::vector<std::string>>;
 
-std::string to_table(const Rows& rows) {
+// A file's name may hold a line break, which would begin a row of its own.
+std::string in_one_line(std::string cell) {
+  std::replace_if(
+      cell.begin(), cell.end(), [](char c) { return (c >= 0 && c < ' ') || c == 0x7f; }, '?');
+  return cell;
+}
+
+std::string to_table(Rows rows) {
+  for (auto& row : rows) std::transform(row.begin(), row.end(), row.begin(), in_one_line);
   std::vector<size_t> widths(rows.front().size(), 0);
   for (const auto& row : rows) {
     for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
@@ -147,8 +155,7 @@ std::string bundles_text(const std::vector<ListedBundle>& bundles, const fs::pat
 
 void execute(const ListCommand& command, Console& console) {
   console.configure_log(command.log);
-  const std::vector<CachedModel> models =
-      cached_models(read_hub_settings(process_environment).cache);
+  const std::vector<CachedModel> models = cached_models(hub_cache_folder(process_environment));
   const std::vector<ListedBundle> bundles = bundles_in(command.folder);
   if (!command.json) {
     return console.print(models_text(models) + "\n" + bundles_text(bundles, command.folder));

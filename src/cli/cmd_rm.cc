@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <iostream>
 #include <optional>
+#include <string>
 #include <system_error>
+#include <vector>
 
 #include "bundle/bundle.h"
 #include "cli/commands.h"
@@ -37,14 +39,23 @@ Target bundle_target(const fs::path& path) {
   return {path.string(), {{path}, fs::file_size(path, ignored)}, {}};
 }
 
-// By branch or tag, by commit or by the first digits of one.
+// By branch or tag, else by commit or by the first digits of one.
 std::string find_commit(const CachedModel& model, const std::string& revision) {
+  std::vector<std::string> commits;
   for (const CachedRevision& cached : model.revisions) {
-    const bool by_ref =
-        std::find(cached.refs.begin(), cached.refs.end(), revision) != cached.refs.end();
-    const bool by_commit =
-        revision.size() >= kShortestCommit && cached.commit.starts_with(revision);
-    if (by_ref || by_commit) return cached.commit;
+    if (std::find(cached.refs.begin(), cached.refs.end(), revision) != cached.refs.end()) {
+      return cached.commit;
+    }
+    if (revision.size() >= kShortestCommit && cached.commit.starts_with(revision)) {
+      commits.push_back(cached.commit);
+    }
+  }
+  if (commits.size() == 1) return commits.front();
+  if (commits.size() > 1) {
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        fmt::format("{}: {} commits begin with {}", model.id.str(), commits.size(), revision),
+        "give more digits: `trtmc list --json` shows them all");
   }
   throw Error(ErrorCode::kNotFound,
               fmt::format("{}: the cache has no revision {}", model.id.str(), revision),
@@ -54,7 +65,7 @@ std::string find_commit(const CachedModel& model, const std::string& revision) {
 std::optional<Target> cached_target(const std::string& text) {
   if (!parse_hub_id(std::string_view(text).substr(0, text.find('@')))) return {};
   const HubSource source = parse_hub_source(text);
-  const fs::path cache = read_hub_settings(process_environment).cache;
+  const fs::path cache = hub_cache_folder(process_environment);
   for (const CachedModel& model : cached_models(cache)) {
     if (model.id != source.id) continue;
     const fs::path locks = CachePaths(cache, model.id).locks();

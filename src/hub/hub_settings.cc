@@ -52,13 +52,6 @@ fs::path hub_home(const Environment& environment) {
               "set HF_HOME to a folder");
 }
 
-fs::path cache_folder(const Environment& environment) {
-  for (const char* const name : {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"}) {
-    if (const auto cache = environment(name)) return expanded(environment, *cache);
-  }
-  return hub_home(environment) / "hub";
-}
-
 // A token travels in a header, where a line break would begin another one.
 std::string checked_token(std::string token, std::string_view where) {
   token = trimmed(std::move(token));
@@ -107,10 +100,17 @@ int read_timeout(const Environment& environment) {
 
 }  // namespace
 
+std::filesystem::path hub_cache_folder(const Environment& environment) {
+  for (const char* const name : {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"}) {
+    if (const auto cache = environment(name)) return expanded(environment, *cache);
+  }
+  return hub_home(environment) / "hub";
+}
+
 HubSettings read_hub_settings(const Environment& environment) {
   return {.endpoint = read_endpoint(environment),
           .token = read_token(environment),
-          .cache = cache_folder(environment),
+          .cache = hub_cache_folder(environment),
           .offline = is_true(environment("HF_HUB_OFFLINE")) ||
                      is_true(environment("TRANSFORMERS_OFFLINE")),
           .symlinks = !is_true(environment("HF_HUB_DISABLE_SYMLINKS")),

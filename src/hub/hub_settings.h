@@ -24,4 +24,8 @@ struct HubSettings {
 // nor a home folder is named.
 HubSettings read_hub_settings(const Environment& environment);
 
+// The cache alone, for those who ask nobody: no other setting is looked at. Throws kNotFound as
+// above.
+std::filesystem::path hub_cache_folder(const Environment& environment);
+
 }  // namespace trtmc

@@ -297,6 +297,18 @@ class ListAndRemove(Case):
                          [(self.commit, ["main"], len(NEEDED))])
         self.assertIn(f"{ID}  {self.commit[:12]}", self.trtmc("list").stdout)
 
+    def test_a_name_can_not_begin_a_row_of_its_own(self):
+        self.pull()
+        (self.cache / "models--owner--name/refs/a\nb").write_text(self.commit)
+        self.assertIn("  a?b, main\n", self.trtmc("list").stdout)
+
+    def test_listing_and_removing_need_no_hub_and_no_token(self):
+        folder = self.pull()
+        self.assertIn(ID, self.trtmc("list", HF_TOKEN="a b", HF_ENDPOINT="nowhere").stdout)
+        done = self.trtmc("rm", ID, "--yes", HF_TOKEN="a b", HF_ENDPOINT="nowhere")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertFalse(folder.exists())
+
     def test_removes_a_revision_and_keeps_what_another_uses(self):
         self.pull()
         old = self.commit
@@ -308,6 +320,20 @@ class ListAndRemove(Case):
         (model,) = self.listed()["checkpoints"]
         self.assertEqual([revision["commit"] for revision in model["revisions"]], [new])
         self.assertFalse((self.cache / "models--owner--name/blobs" / git_blob_id(CONFIG)).exists())
+
+    def test_a_branch_goes_before_a_commit_and_digits_of_two_commits_are_refused(self):
+        snapshots = self.cache / "models--owner--name/snapshots"
+        commits = ["abcdef1" + digit * 33 for digit in "123"]
+        for commit in commits:
+            (snapshots / commit).mkdir(parents=True)
+            (snapshots / commit / "config.json").write_text("{}")
+        done = self.trtmc("rm", f"{ID}@abcdef1", "--yes")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("3 commits begin with abcdef1", done.stderr)
+        (snapshots.parent / "refs").mkdir()
+        (snapshots.parent / "refs/abcdef1").write_text(commits[2])
+        self.assertEqual(self.trtmc("rm", f"{ID}@abcdef1", "--yes").returncode, 0)
+        self.assertEqual(sorted(path.name for path in snapshots.iterdir()), commits[:2])
 
     def test_removes_a_model(self):
         self.pull()
