@@ -74,6 +74,8 @@ class PullLines {
 
 std::optional<HubSource> hub_source_of(std::string_view text) {
   const std::string_view id = text.substr(0, text.find('@'));
+  // Nobody is asked for "models/a.gguf", which means a file, there or not.
+  if (text.ends_with(".gguf")) return {};
   if (id.find('/') == id.npos || !parse_hub_id(id)) return {};
   return parse_hub_source(text);
 }

@@ -9,8 +9,8 @@
 
 namespace trtmc {
 
-// "OWNER/NAME" or "OWNER/NAME@REVISION", or nothing for a text of another form. Throws
-// kInvalidArgument for a revision that can't be one.
+// "OWNER/NAME" or "OWNER/NAME@REVISION", or nothing for a text of another form or the path of a
+// GGUF file. Throws kInvalidArgument for a revision that can't be one.
 std::optional<HubSource> hub_source_of(std::string_view text);
 
 // Sees to it that the cache has the model whole; shows what is fetched and how far it is. Ctrl-C
