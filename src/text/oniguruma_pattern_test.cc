@@ -81,5 +81,20 @@ TEST(SplitRegex, GivesUpWithinItsLimit) {
   EXPECT_THROW(matches("(?:a|a)+b|(?:(?:a+)+)+c", std::string(60, 'a')), Error);
 }
 
+// Each place of the text takes some 2^20 steps, which is below the limit for one place.
+TEST(SplitRegex, GivesUpOnATextWhereEveryPlaceTakesLong) {
+  const std::string text(5000, 'a');
+  EXPECT_THROW(matches("(?:a?){20}b|.", text), Error);
+  EXPECT_THROW(matches("(?:a?){20}[bc]", text), Error);
+}
+
+TEST(SplitRegex, FindsMatchesThatAreFarApartOrHardToFind) {
+  std::string text = std::string(9000, 'x') + "ab";
+  for (int i = 0; i < 5000; ++i) text += "\u00E9";
+  text += "ab";
+  EXPECT_EQ(matches("ab", text), (std::vector<std::string>{"ab", "ab"}));
+  EXPECT_EQ(matches("(?:a?){14}b|a", std::string(30, 'a')), std::vector<std::string>(30, "a"));
+}
+
 }  // namespace
 }  // namespace trtmc

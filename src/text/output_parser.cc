@@ -17,54 +17,19 @@ size_t skip_space(std::string_view text, size_t i) {
   return std::min(text.find_first_not_of(kSpace, i), text.size());
 }
 
-// The length without white space at the end.
-size_t trimmed_size(std::string_view text) { return text.find_last_not_of(kSpace) + 1; }
-
-// A place in text that may go on.
-struct Scan {
-  enum Result { kDone, kOpen, kMalformed } result;
-  size_t end = 0;  // Of what was scanned, if kDone.
-};
-
-// `i` is at the opening quote.
-Scan scan_string(std::string_view text, size_t i) {
-  for (++i; i < text.size(); ++i) {
-    if (text[i] == '"') return {Scan::kDone, i + 1};
-    if (static_cast<unsigned char>(text[i]) < 0x20) return {Scan::kMalformed};
-    if (text[i] == '\\') ++i;
-  }
-  return {Scan::kOpen};
-}
-
-bool may_stand_outside_strings(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-         std::string_view("{}[]:,+-. \t\r\n").find(c) != std::string_view::npos;
-}
-
-// Finds the end of the object or array at `i` by its brackets. What is between them is not checked
-// further, but what can't be JSON is seen early: a model that breaks off must not stall the stream.
-Scan scan_brackets(std::string_view text, size_t i) {
-  int depth = 0;
-  while (i < text.size()) {
-    const char c = text[i];
-    if (c == '"') {
-      const Scan string = scan_string(text, i);
-      if (string.result != Scan::kDone) return string;
-      i = string.end;
-      continue;
-    }
-    if (!may_stand_outside_strings(c)) return {Scan::kMalformed};
-    ++i;
-    if (c == '{' || c == '[') ++depth;
-    if ((c == '}' || c == ']') && --depth == 0) return {Scan::kDone, i};
-  }
-  return {Scan::kOpen};
+// The length without white space at the end. The first `blank` bytes are known to be nothing else.
+size_t trimmed_size(std::string_view text, size_t blank = 0) {
+  const size_t last = text.substr(blank).find_last_not_of(kSpace);
+  return last == text.npos ? 0 : blank + last + 1;
 }
 
 // The end of the value at `i` of text that is known to be JSON.
 size_t value_end(std::string_view json, size_t i) {
-  if (json[i] == '"') return scan_string(json, i).end;
-  if (json[i] == '{' || json[i] == '[') return scan_brackets(json, i).end;
+  if (json[i] == '"' || json[i] == '{' || json[i] == '[') {
+    JsonEndScan value;
+    value.scan(json.substr(i));
+    return i + value.end();
+  }
   return json.find_first_of(",}] \t\r\n", i);
 }
 
@@ -103,23 +68,6 @@ std::optional<ToolCall> read_call(std::string_view object) {
   if (arguments->string()) return ToolCall{*name->string(), *arguments->string()};
   if (!arguments->object()) return std::nullopt;
   return ToolCall{*name->string(), std::string(*member_text(object, "arguments"))};
-}
-
-// The call that `text` starts with, up to and with the closing marker.
-Scan scan_call(std::string_view text, std::string_view close, std::optional<ToolCall>& call) {
-  const size_t start = skip_space(text, 0);
-  if (start == text.size()) return {Scan::kOpen};
-  if (text[start] != '{') return {Scan::kMalformed};
-  const Scan object = scan_brackets(text, start);
-  if (object.result != Scan::kDone) return object;
-  const size_t end = skip_space(text, object.end);
-  const std::string_view rest = text.substr(end);
-  if (!rest.starts_with(close)) {
-    return {close.starts_with(rest) ? Scan::kOpen : Scan::kMalformed};
-  }
-  call = read_call(text.substr(start, object.end - start));
-  if (!call) return {Scan::kMalformed};
-  return {Scan::kDone, end + close.size()};
 }
 
 }  // namespace
@@ -180,13 +128,14 @@ void OutputParser::consume(OutputDelta& delta, bool at_end) {
 }
 
 std::string OutputParser::take(size_t count) {
+  blank_ -= std::min(blank_, count);
   std::string text = held_.substr(0, count);
   held_.erase(0, count);
   return text;
 }
 
 bool OutputParser::leave_start(bool at_end) {
-  const size_t start = skip_space(held_, 0);
+  const size_t start = blank_ = skip_space(held_, blank_);
   const std::string_view text = std::string_view(held_).substr(start);
   if (text.starts_with(markers_.think_open)) {
     take(start + markers_.think_open.size());
@@ -238,7 +187,8 @@ bool OutputParser::take_content(OutputDelta& delta, bool at_end) {
     delta.content += take(held_.size());
     return false;
   }
-  const size_t open = held_.find(markers_.tool_open);
+  const size_t open =
+      held_.find(markers_.tool_open, blank_ - std::min(blank_, markers_.tool_open.size()));
   if (open == std::string::npos && at_end) {
     delta.content += take(held_.size());
     return false;
@@ -247,20 +197,25 @@ bool OutputParser::take_content(OutputDelta& delta, bool at_end) {
   const std::string_view text = held_;
   const size_t before =
       open != std::string::npos ? open : text.size() - partial_match_tail(text, markers_.tool_open);
-  delta.content += take(trimmed_size(text.substr(0, before)));
+  const size_t content = trimmed_size(text.substr(0, before), std::min(blank_, before));
+  delta.content += take(content);
+  blank_ = before - content;
   if (open == std::string::npos) return false;
   state_ = State::kTool;
+  call_ = ToolCallScan();
   return true;
 }
 
 bool OutputParser::take_tool_call(OutputDelta& delta, bool at_end) {
-  const size_t body = held_.find(markers_.tool_open) + markers_.tool_open.size();
-  std::optional<ToolCall> call;
-  const Scan scan = scan_call(std::string_view(held_).substr(body), markers_.tool_close, call);
-  if (scan.result == Scan::kOpen && !at_end) return false;
+  const size_t body = blank_ + markers_.tool_open.size();
+  const std::string_view text = std::string_view(held_).substr(body);
+  const ToolCallScan::Result result = call_.scan(text, markers_.tool_close);
+  if (result == ToolCallScan::Result::kOpen && !at_end) return false;
   state_ = State::kContent;
-  if (scan.result == Scan::kDone) {
-    take(body + scan.end);
+  std::optional<ToolCall> call;
+  if (result == ToolCallScan::Result::kDone) call = read_call(call_.object(text));
+  if (call) {
+    take(body + call_.end());
     delta.tool_calls.push_back(std::move(*call));
     after_call_ = true;
   } else {

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "text/output_markers.h"
+#include "text/tool_call_scan.h"
 
 namespace trtmc {
 
@@ -73,6 +74,8 @@ class OutputParser {
   State state_;
   bool after_call_ = false;  // White space at the start of held_ touches a call.
   std::string held_;         // Text whose meaning is not certain yet.
+  size_t blank_ = 0;         // Bytes at the start of held_ that are known to be white space.
+  ToolCallScan call_;        // Of kTool: of what follows the marker behind that white space.
 };
 
 }  // namespace trtmc

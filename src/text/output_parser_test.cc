@@ -276,5 +276,21 @@ TEST(OutputParser, DeeplyNestedArgumentsAreRefusedNotFollowed) {
   EXPECT_EQ(parser.append(text).content + parser.finish().content, text);
 }
 
+// Were each piece to look at all that is held, these would take minutes.
+TEST(OutputParser, LooksAtEveryByteOfWhatItHoldsOnce) {
+  const std::string open =
+      "<tool_call>" + std::string(100000, '\n') + "{\"name\": \"f\", \"arguments\": {\"x\": \"";
+  const std::string text = open + std::string(300000, 'x') + "\"}}" + std::string(100000, ' ');
+  const auto everywhere = [](size_t) { return true; };
+  const Outcome call = parse_cut(text + "</tool_call>", Start::kTurn, true, everywhere);
+  ASSERT_EQ(call.calls.size(), 1U);
+  EXPECT_EQ(call.calls[0].arguments.size(), 300000 + std::string_view("{\"x\": \"\"}").size());
+
+  const std::string blanks(300000, ' ');
+  EXPECT_EQ(parse_cut(blanks + "a", Start::kTurn, true, everywhere).content, blanks + "a");
+  EXPECT_EQ(parse_cut("a" + blanks + "b", Start::kContent, true, everywhere).content,
+            "a" + blanks + "b");
+}
+
 }  // namespace
 }  // namespace trtmc

@@ -20,7 +20,8 @@ class SplitRegex {
   SplitRegex& operator=(SplitRegex&&) noexcept;
 
   // Every match as (begin, end) from left to right; an empty one never directly after another.
-  // `text` is UTF-8. Throws kInvalidArgument where the pattern runs into the limit on its steps.
+  // `text` is UTF-8. Throws kInvalidArgument where the pattern runs into the limit on its steps,
+  // at one place or in all of the text.
   void for_each_match(std::string_view text, FunctionRef<void(size_t, size_t)> visit) const;
 
  private:
