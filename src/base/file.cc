@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <functional>
 #include <utility>
@@ -25,6 +26,7 @@ Error system_error(const std::filesystem::path& path, std::string_view doing, in
   if (number == ENOSPC || number == EDQUOT || number == ENOMEM || number == EFBIG) {
     code = ErrorCode::kExhausted;
   }
+  if (number == EIO) code = ErrorCode::kCorrupt;  // As a page of a mapping that can't be read.
   return {code, fmt::format("{}: {}: {}", path.string(), doing, std::strerror(number))};
 }
 
@@ -70,6 +72,28 @@ void refuse_target(const std::filesystem::path& path, AtomicFile::IfExists if_ex
   if (if_exists == AtomicFile::IfExists::kRefuse) {
     throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: exists already", path.string()),
                 "use --force to replace it");
+  }
+}
+
+[[noreturn]] void refuse_replacement(const std::filesystem::path& path) {
+  throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: appeared meanwhile", path.string()),
+              "use --force to replace it");
+}
+
+// Gives the file at `from` the name `to`, which must be free. File systems without hard links have
+// a rename that does not replace; those without either only a look before the rename.
+void rename_to_free(const std::filesystem::path& from, const std::filesystem::path& to) {
+  if (::link(from.c_str(), to.c_str()) == 0) {
+    ::unlink(from.c_str());
+    return;
+  }
+  if (errno == EEXIST) refuse_replacement(to);
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return;
+  if (errno == EEXIST) refuse_replacement(to);
+  struct stat status {};
+  if (::lstat(to.c_str(), &status) == 0) refuse_replacement(to);
+  if (::rename(from.c_str(), to.c_str()) != 0) {
+    throw system_error(to, "can't rename into place", errno);
   }
 }
 
@@ -182,11 +206,7 @@ void AtomicFile::link_unnamed() const {
   const std::string self = fmt::format("/proc/self/fd/{}", fd_);
   if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) == 0) return;
   if (errno != EEXIST || if_exists_ == IfExists::kRefuse) {
-    if (errno == EEXIST) {
-      throw Error(ErrorCode::kInvalidArgument,
-                  fmt::format("{}: appeared meanwhile", path_.string()),
-                  "use --force to replace it");
-    }
+    if (errno == EEXIST) refuse_replacement(path_);
     throw system_error(path_, "can't give the file its name", errno);
   }
   const std::filesystem::path hidden =
@@ -206,7 +226,9 @@ void AtomicFile::commit() {
   if (temporary_.empty()) {
     link_unnamed();
   } else {
-    if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    if (if_exists_ == IfExists::kRefuse) {
+      rename_to_free(temporary_, path_);
+    } else if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
       throw system_error(path_, "can't rename into place", errno);
     }
     temporary_.clear();

@@ -1,7 +1,12 @@
 #include "base/file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -157,6 +162,44 @@ TEST_F(FileTest, AFileThatAppearsMeanwhileIsNotOverwritten) {
   put("a", "theirs");
   EXPECT_EQ(code_of([&] { file.commit(); }), ErrorCode::kInvalidArgument);
   EXPECT_EQ(get("a"), "theirs");
+}
+
+// open() with O_TMPFILE fails in this process from now on, as on a file system without unnamed
+// files.
+bool refuse_unnamed_files() {
+  sock_filter program[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                           BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_openat, 0, 3),
+                           BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[2])),
+                           BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_TMPFILE & ~O_DIRECTORY, 0, 1),
+                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EOPNOTSUPP),
+                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  const sock_fprog filter{static_cast<unsigned short>(std::size(program)), program};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+TEST_F(FileTest, AFileThatAppearsMeanwhileIsNotOverwrittenWithoutUnnamedFilesEither) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (!refuse_unnamed_files()) ::_exit(99);
+    AtomicFile free(folder_ / "b", 3, AtomicFile::IfExists::kRefuse);
+    if (num_entries() != 1) ::_exit(98);  // The hidden file.
+    free.write_at(0, as_bytes("new"));
+    free.commit();
+    const ErrorCode code = code_of([&] {
+      AtomicFile taken(folder_ / "a", 3, AtomicFile::IfExists::kRefuse);
+      put("a", "theirs");
+      taken.commit();
+    });
+    ::_exit(code == ErrorCode::kInvalidArgument ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  if (WEXITSTATUS(status) == 99) GTEST_SKIP() << "no filter on system calls";
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(get("a"), "theirs");
+  EXPECT_EQ(get("b"), "new");
+  EXPECT_EQ(num_entries(), 2);
 }
 
 TEST_F(FileTest, MoreThanTheDiskHoldsIsRefusedAtTheStart) {

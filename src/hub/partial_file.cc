@@ -22,7 +22,9 @@ constexpr size_t kCountBytes = 8;
 
 Error file_error(const std::filesystem::path& path, std::string_view doing, int number) {
   const bool full = number == ENOSPC || number == EDQUOT || number == EFBIG || number == ENOMEM;
-  return {full ? ErrorCode::kExhausted : ErrorCode::kInvalidArgument,
+  return {full            ? ErrorCode::kExhausted
+          : number == EIO ? ErrorCode::kCorrupt
+                          : ErrorCode::kInvalidArgument,
           fmt::format("{}: {}: {}", path.string(), doing, std::strerror(number))};
 }
 
