@@ -74,7 +74,7 @@ Answer generate(Engine& engine, GenerationRequest request, std::optional<OutputP
   const InterruptScope interrupt([&] { stream.cancel(); });
   while (std::optional<TokenEvent> event = stream.next()) {
     if (event->finish) answer.finish = *event->finish;
-    if (event->finish == FinishReason::kError) throw Error(ErrorCode::kInternal, event->error);
+    if (event->finish == FinishReason::kError) throw Error(event->error_code, event->error);
     take(parser ? parser->append(event->text) : OutputDelta{"", event->text, {}});
     if (event->token < 0) continue;
     last = std::chrono::steady_clock::now();

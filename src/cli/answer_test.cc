@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/error_of.h"
+#include "tests/support/fake_executor.h"
+
 namespace trtmc {
 namespace {
 
@@ -46,6 +49,21 @@ TEST(MakeRequest, StopsAtTheBundlesIdsAndTheOptionsTexts) {
 TEST(MakeRequest, WithoutASeedEachIsAnother) {
   const auto seed = [] { return make_request(bundle_with_defaults(), {}, {1}).sampling.seed; };
   EXPECT_NE(seed(), seed());
+}
+
+TEST(Generate, AnErrorOfTheEngineKeepsItsCode) {
+  FakeExecutor executor(
+      50,
+      {.num_blocks = 8, .block_size = 4, .max_tokens_per_step = 8, .max_sequences_per_step = 1});
+  executor.fail_next_step(Error(ErrorCode::kExhausted, "no memory for scratch"));
+  Engine engine(
+      {.executor = &executor, .tokenizer = nullptr, .vocab_size = 50, .context_length = 32}, {});
+  GenerationRequest request;
+  request.prompt = {1};
+  const Error error =
+      error_of([&] { generate(engine, request, std::nullopt, [](const OutputDelta&) {}); });
+  EXPECT_EQ(error.code(), ErrorCode::kExhausted);
+  EXPECT_STREQ(error.what(), "no memory for scratch");
 }
 
 TEST(ToolCallJson, HasTheArgumentsAsJson) {

@@ -173,6 +173,7 @@ void execute(const RunCommand& command, Console& console) {
   const auto start = std::chrono::steady_clock::now();
   const LoadedModel model(command.bundle, command.load);
   const double load_ms = milliseconds_between(start, std::chrono::steady_clock::now());
+  if (command.logprobs) model.tokenizer();  // They show text: refused now, not after the answer.
   Question question = make_question(command, model);
   GenerationRequest request =
       make_request(model.bundle().manifest(), command.sampling, std::move(question.ids));

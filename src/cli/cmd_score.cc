@@ -62,8 +62,11 @@ void execute(const ScoreCommand& command, Console& console) {
   const TextScore score = score_tokens(model, ids, command.window);
   if (command.json) return console.print_json(score_json(score, ids, command.per_token));
   if (command.per_token) console.print(token_lines(score, ids, model.tokenizer()));
-  console.print(fmt::format("tokens       {}\nlogprob sum  {:.6f}\nperplexity   {:.6f}\n",
-                            ids.size(), score.logprob_sum, score.perplexity()));
+  // A text of one token has none that follows from another.
+  const double perplexity = score.perplexity();
+  console.print(fmt::format("tokens       {}\nlogprob sum  {:.6f}\nperplexity   {}\n", ids.size(),
+                            score.logprob_sum,
+                            std::isnan(perplexity) ? "-" : fmt::format("{:.6f}", perplexity)));
 }
 
 }  // namespace trtmc

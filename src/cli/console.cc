@@ -9,6 +9,7 @@
 #include <cstring>
 #include <ctime>
 #include <memory>
+#include <utility>
 
 #include "base/file.h"
 #include "base/log.h"
@@ -39,8 +40,9 @@ std::string_view level_name(LogLevel level) {
   return kNames[static_cast<int>(level)];
 }
 
-// Appends every line with its time, flushed, so that it can be followed.
-LogSink log_to_file(const std::filesystem::path& path) {
+// Appends every line with its time, flushed, so that it can be followed. The first one that can't
+// be written is complained about.
+LogSink log_to_file(const std::filesystem::path& path, std::function<void(std::string)> complain) {
   const std::shared_ptr<std::FILE> file(std::fopen(path.c_str(), "ae"), [](std::FILE* f) {
     if (f != nullptr) std::fclose(f);
   });
@@ -48,11 +50,15 @@ LogSink log_to_file(const std::filesystem::path& path) {
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("--log-file {}: {}", path.string(), std::strerror(errno)));
   }
-  return [file](LogLevel level, std::string_view line) {
+  return [file, path, complain = std::move(complain), failed = false](
+             LogLevel level, std::string_view line) mutable {
     const std::string text = fmt::format("{:%Y-%m-%dT%H:%M:%SZ} {:<7} {}\n",
                                          fmt::gmtime(std::time(nullptr)), level_name(level), line);
-    std::fwrite(text.data(), 1, text.size(), file.get());
-    std::fflush(file.get());
+    const bool written = std::fwrite(text.data(), 1, text.size(), file.get()) == text.size() &&
+                         std::fflush(file.get()) == 0;
+    if (written || std::exchange(failed, true)) return;
+    complain(fmt::format("--log-file {}: {}; lines are missing there", path.string(),
+                         std::strerror(errno)));
   };
 }
 
@@ -111,7 +117,12 @@ void Console::configure_log(const LogOptions& options) {
   set_log_level(options.quiet     ? LogLevel::kError
                 : options.verbose ? LogLevel::kDebug
                                   : LogLevel::kInfo);
-  if (!options.file.empty()) return set_log_sink(log_to_file(options.file));
+  if (!options.file.empty()) {
+    const auto complain = [this](const std::string& what) {
+      note(fmt::format("warning: {}\n", what));
+    };
+    return set_log_sink(log_to_file(options.file, complain));
+  }
   set_log_sink([this](LogLevel level, std::string_view line) {
     const bool plain = level == LogLevel::kDebug || level == LogLevel::kInfo;
     note(fmt::format("{}{}{}\n", plain ? "" : level_name(level), plain ? "" : ": ", line));

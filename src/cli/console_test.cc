@@ -7,6 +7,8 @@
 
 #include <csignal>
 
+#include "base/log.h"
+
 namespace trtmc {
 namespace {
 
@@ -101,6 +103,17 @@ TEST(Console, AFullDiskIsExhausted) {
     EXPECT_STREQ(error.what(), "standard output: No space left on device");
   }
   close(full);
+}
+
+TEST(Console, ALogFileThatCantBeWrittenIsSaidOnce) {
+  Pipe out, err;
+  Console console(out.ends[1], err.ends[1]);
+  console.configure_log({.quiet = false, .verbose = false, .file = "/dev/full"});
+  log_info("first");
+  log_info("second");
+  set_log_sink({});
+  EXPECT_EQ(err.read_all(),
+            "warning: --log-file /dev/full: No space left on device; lines are missing there\n");
 }
 
 TEST(Console, AReaderThatLeftEndsTheOutputQuietly) {

@@ -339,7 +339,7 @@ void Engine::Impl::fail_step(const StepPlan& plan, ErrorCode code, const std::st
   if (code == ErrorCode::kInternal) return lose(message);
   const auto fail = [&](SequenceId id) {
     scheduler.finish(id);
-    run_of(id).end(id, FinishReason::kError, message);
+    run_of(id).end(id, FinishReason::kError, message, code);
   };
   for (const PlanRow& row : plan.rows) fail(row.sequence);
   for (const BlockCopy& copy : plan.copies) fail(copy.sequence);  // It may not have been made.

@@ -368,6 +368,7 @@ TEST_F(EngineTest, AFailedStepEndsItsRequestsAndTheNextOnesRun) {
   const Answer failed = read_one(engine.submit(greedy_request({1, 2}, 5)));
   EXPECT_EQ(failed.finish, FinishReason::kError);
   EXPECT_EQ(failed.error, "no memory for scratch");
+  EXPECT_EQ(failed.events.back().error_code, ErrorCode::kExhausted);
   EXPECT_TRUE(engine.healthy());
   EXPECT_EQ(read_one(engine.submit(greedy_request({1, 2}, 5))).tokens, greedy_answer({1, 2}, 5));
 }
@@ -390,7 +391,9 @@ TEST_F(EngineTest, ALostDeviceEndsEverythingAndIsSaid) {
   auto waiting = engine.submit(greedy_request({1}, 5));
   executor_.fail_next_step(Error(ErrorCode::kInternal, "the device fell off the bus"));
   gate.open();
-  EXPECT_EQ(read_all(running).at(0).error, "the device fell off the bus");
+  const Answer lost = read_all(running).at(0);
+  EXPECT_EQ(lost.error, "the device fell off the bus");
+  EXPECT_EQ(lost.events.back().error_code, ErrorCode::kInternal);
   EXPECT_EQ(read_all(waiting).at(0).finish, FinishReason::kError);
   EXPECT_FALSE(engine.healthy());
   try {

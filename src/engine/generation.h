@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "base/token.h"
 #include "model/sampling.h"
 
@@ -38,7 +39,8 @@ struct TokenEvent {
   float logprob = 0;   // If asked for, of the model's own distribution.
   std::vector<TokenLogprob> top;
   std::optional<FinishReason> finish;  // Set on the last event of a choice.
-  std::string error;                   // Of kError.
+  std::string error;                   // Of kError, and what kind it is.
+  ErrorCode error_code = ErrorCode::kInternal;
 };
 
 }  // namespace trtmc

@@ -91,13 +91,14 @@ void RequestRun::accept(SequenceId id, const Sampled& sampled) {
   send(current, std::move(event));
 }
 
-void RequestRun::end(SequenceId id, FinishReason reason, std::string error) {
+void RequestRun::end(SequenceId id, FinishReason reason, std::string error, ErrorCode error_code) {
   Choice& current = choice(id);
   if (current.ended) return;
   TokenEvent event = event_for(id);
   event.text = current.text.finish();
   event.finish = reason;
   event.error = std::move(error);
+  event.error_code = error_code;
   send(current, std::move(event));
 }
 

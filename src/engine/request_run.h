@@ -41,7 +41,8 @@ class RequestRun {
   void accept(SequenceId id, const Sampled& sampled);
 
   // Ends the choice without a token; once it has ended already this does nothing.
-  void end(SequenceId id, FinishReason reason, std::string error = {});
+  void end(SequenceId id, FinishReason reason, std::string error = {},
+           ErrorCode error_code = ErrorCode::kInternal);
 
   // The score of prompt token `index` + 1. All come before the first token.
   void set_prompt_score(int index, TokenScore score);
