@@ -80,6 +80,27 @@ class Build(unittest.TestCase):
                 self.assertEqual(self.stop_in_the_middle(number), status)
                 self.assertEqual(os.listdir(self.folder), [])
 
+    def test_a_kill_leaves_no_file_of_that_name_and_the_next_build_works(self):
+        for before in (use_default_signals, refuse_unnamed_files):
+            with self.subTest(before.__name__):
+                for _ in range(20):
+                    process = self.start(before)
+                    process.stderr.readline()  # "reading".
+                    time.sleep(0.003)
+                    process.kill()
+                    process.communicate(timeout=TIMEOUT_S)
+                    if not (self.folder / "x.trtmc").exists():
+                        break
+                    os.remove(self.folder / "x.trtmc")  # It was quicker.
+                else:
+                    self.fail("each build was quicker than the kill")
+                process = self.start(before)
+                self.assertEqual(process.communicate(timeout=TIMEOUT_S)[1].count(b"100 %"), 1)
+                verify = subprocess.run([OPTIONS.bin / "trtmc", "verify", "x.trtmc"], cwd=self.folder, check=False,
+                                        capture_output=True)
+                self.assertEqual(verify.returncode, 0, verify.stderr)
+                os.remove(self.folder / "x.trtmc")
+
     def test_a_limit_on_a_files_size_is_a_sentence(self):
         def limit():
             resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))

@@ -26,19 +26,37 @@ class ReadFaults(unittest.TestCase):
         return subprocess.run([OPTIONS.bin / "trtmc", *arguments], cwd=self.folder, capture_output=True, text=True,
                               stdin=subprocess.DEVNULL, timeout=TIMEOUT_S, check=False)
 
-    def test_a_bundle_that_is_cut_while_in_use_ends_the_run_with_a_sentence(self):
-        self.assertEqual(self.trtmc("build", OPTIONS.checkpoint, "-o", "x.trtmc").returncode, 0)
+    def score_while(self, change):
+        """What a run ends with whose bundle is changed when it is mapped and the text is yet to come."""
+        self.assertEqual(self.trtmc("build", OPTIONS.checkpoint, "-o", "x.trtmc", "--force").returncode, 0)
         process = subprocess.Popen([OPTIONS.bin / "trtmc", "score", "x.trtmc"], cwd=self.folder, text=True,
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         maps = pathlib.Path(f"/proc/{process.pid}/maps")
         while "x.trtmc" not in maps.read_text() and process.poll() is None:
             time.sleep(0.001)
-        os.truncate(self.folder / "x.trtmc", 1_000_000)
+        change()
         output, errors = process.communicate("The text is read after the model.", timeout=TIMEOUT_S)
-        self.assertEqual(process.returncode, 4)
-        self.assertEqual(output, "")
+        return process.returncode, output, errors
+
+    def test_a_bundle_that_is_cut_while_in_use_ends_the_run_with_a_sentence(self):
+        status, output, errors = self.score_while(lambda: os.truncate(self.folder / "x.trtmc", 1_000_000))
+        self.assertEqual((status, output), (4, ""))
         self.assertEqual(errors.splitlines()[0], "trtmc: x.trtmc: can't be read any more: it was cut short "
                                                  "while in use, or its disk fails")
+
+    def test_a_bundle_that_is_overwritten_while_in_use_crashes_nothing(self):
+        # Weights that are no numbers, and tables of a tokenizer that lead anywhere.
+        for start, byte in ((1_000_000, 0xFF), (37_900_000, 0xFF)):
+            def overwrite(start=start, byte=byte):
+                with open(self.folder / "x.trtmc", "r+b") as file:
+                    size = file.seek(0, os.SEEK_END)
+                    file.seek(start)
+                    file.write(bytes([byte]) * (size - start))
+
+            with self.subTest(start=start, byte=byte):
+                status, _, errors = self.score_while(overwrite)
+                self.assertIn(status, (0, 4), errors)
+                self.assertNotIn("a bug of trtmc", errors)
 
     def test_a_named_pipe_in_place_of_a_bundle_is_refused_at_once(self):
         os.mkfifo(self.folder / "pipe")
