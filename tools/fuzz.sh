@@ -18,5 +18,6 @@ for target in "${targets[@]}"; do
     echo "fuzz target $target found something; its input is beside build/asan/$target.log" >&2
     exit 1
   fi
-  echo "fuzz $target: $(grep -ao 'stat::number_of_executed_units: *[0-9]*' "$log" | grep -o '[0-9]*$') runs, no finding"
+  runs=$(grep -ao 'stat::number_of_executed_units: *[0-9]*' "$log" | grep -o '[0-9]*$')
+  echo "fuzz $target: $runs runs, $(grep -ao 'cov: [0-9]*' "$log" | tail -1), no finding"
 done

@@ -4,15 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <csignal>
 #include <exception>
 #include <mutex>
-#include <string_view>
 #include <utility>
 
 #include "base/check.h"
 #include "base/error.h"
+#include "hub/http_headers.h"
 
 namespace trtmc {
 namespace {
@@ -32,42 +31,12 @@ struct Exchange {
   std::exception_ptr thrown = {};  // By the sink: libcurl is C, and no exception may cross it.
 };
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r\n";
-  const size_t first = text.find_first_not_of(kBlanks);
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
-  }
-  return result;
-}
-
-void read_header(Exchange& exchange, std::string_view line) {
-  // A proxy's answer, or "100 Continue", comes before the response that counts.
-  if (line.starts_with("HTTP/")) {
-    exchange.response = {};
-    const size_t blank = std::min(line.find(' '), line.size());
-    const std::string_view rest = trimmed(line.substr(blank));
-    std::from_chars(rest.data(), rest.data() + rest.size(), exchange.response.status);
-    return;
-  }
-  const size_t colon = line.find(':');
-  if (colon == line.npos) return;
-  exchange.response.headers[lower(trimmed(line.substr(0, colon)))] =
-      trimmed(line.substr(colon + 1));
-}
-
 size_t on_header(char* data, size_t size, size_t count, void* context) {
   Exchange& exchange = *static_cast<Exchange*>(context);
   const size_t bytes = size * count;
   exchange.header_bytes += bytes;
   if (exchange.header_bytes > kMaxHeaderBytes) return 0;
-  read_header(exchange, {data, bytes});
+  read_header_line({data, bytes}, exchange.response);
   return bytes;
 }
 

@@ -124,6 +124,16 @@ def compare_expressions(options):
     return different
 
 
+def compare_corpora(options):
+    """What a fuzzer found worth keeping, by its coverage of our code: fuzz/jinja_grammar.cc makes templates of it."""
+    different = 0
+    for corpus in options.corpus:
+        lines = subprocess.run([options.driver, "--templates", corpus], stdout=subprocess.PIPE, check=True).stdout
+        cases = [json.loads(line) for line in lines.decode().split("\n")[:-1]]
+        different += compare(f"corpus {corpus.name}", cases, options.driver, expected, options.show)
+    return different
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--driver", required=True)
@@ -131,6 +141,7 @@ def main():
     parser.add_argument("--styles", required=True, type=pathlib.Path, help="the folder of templates of other styles")
     parser.add_argument("--transformers", action="store_true")
     parser.add_argument("--expressions", type=int, help="compare that many random expressions and nothing else")
+    parser.add_argument("--corpus", type=pathlib.Path, action="append", help="compare the templates of a fuzz corpus and nothing else")
     parser.add_argument("--seed", type=int, default=20260904)
     parser.add_argument("--scale", type=float, default=1, help="how many times the usual number of cases")
     parser.add_argument("--show", type=int, default=10, help="how many differences to print of each kind")
@@ -141,6 +152,8 @@ def main():
     count = lambda usual: int(usual * options.scale)
     cases, fuzz = jinja_cases.Cases(options.seed), jinja_fuzz.Fuzz(options.seed)
     conversations = [{"template": chat, **cases.conversation()} for _ in range(count(2000))]
+    if options.corpus:
+        return 1 if compare_corpora(options) else 0
     if options.expressions:
         return 1 if compare_expressions(options) else 0
     if options.transformers:

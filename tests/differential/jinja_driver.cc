@@ -1,7 +1,9 @@
 // Renders what tests/differential/jinja_diff.py asks for: JSON lines {"template", "input", "date"}
 // in, {"text"} or {"error", "code"} out. With "--time N FILE" it renders the first line of FILE N
-// times and prints the microseconds a render takes.
+// times and prints the microseconds a render takes; with "--templates FOLDER" it prints a request
+// for each template of the fuzz corpus there.
 #include <chrono>
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <string>
@@ -9,6 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "fuzz/jinja_grammar.h"
 #include "text/chat_template.h"
 
 namespace {
@@ -68,9 +71,26 @@ int time_renders(int count, const char* file) {
   return 0;
 }
 
+// The template that each file of a fuzz corpus stands for, as a request.
+int print_templates(const char* corpus) {
+  for (const auto& entry : std::filesystem::directory_iterator(corpus)) {
+    const std::string bytes = trtmc::read_file(entry.path());
+    trtmc::FuzzInput input(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+    const trtmc::GeneratedTemplate made = generate_template(input);
+    Json variables(made.variables), request;
+    variables.set("messages", Json::Array());
+    request.set("template", made.source);
+    request.set("date", "2026-09-04");
+    request.set("input", std::move(variables));
+    std::cout << request.dump() << '\n';
+  }
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 3 && std::string_view(argv[1]) == "--templates") return print_templates(argv[2]);
   if (argc == 4 && std::string_view(argv[1]) == "--time") {
     return time_renders(std::stoi(argv[2]), argv[3]);
   }

@@ -1,0 +1,365 @@
+// Every kernel of every instruction set that this machine has, on the same operands: shapes, sizes
+// and values are the input's, NaN, infinities and subnormals among them. Each result is held to
+// sums in double, within a bound that follows from the operands, so that any two instruction sets
+// agree within twice that bound; where a NaN or an infinity takes part, all give the same one.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "backends/cpu/kernels/dispatch.h"
+#include "base/check.h"
+#include "fuzz/fuzz_input.h"
+#include "tensor/packed_layout.h"
+
+namespace {
+
+using trtmc::DType;
+using trtmc::PackedLayout;
+using trtmc::cpu::KernelTable;
+using trtmc::cpu::round_up;
+
+constexpr double kEpsilon = 0x1p-24;  // Half a unit in the last place of 1.
+constexpr double kSubnormal = 0x1p-149;
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kLargest = std::numeric_limits<float>::max();
+constexpr double kSafe = double{kLargest} / 4;  // Sums below it overflow nowhere on their way.
+
+// A value of any kind: bits as they are, the odd ones, or an ordinary one of any size.
+float any_value(trtmc::FuzzInput& input) {
+  constexpr float kOdd[] = {0.0F,       -0.0F,      kInfinity, -kInfinity,      NAN,  0x1p-149F,
+                            -0x1p-149F, 0x1p-126F,  kLargest,  -kLargest,       1.0F, -1.0F,
+                            88.72284F,  -87.33655F, 65504.0F,  0x1.fffffep-127F};
+  switch (input.below(3)) {
+    case 0:
+      return input.number<float>();
+    case 1:
+      return kOdd[input.below(std::size(kOdd))];
+    default:
+      return std::ldexp(static_cast<float>(input.number<int16_t>()), input.number<int8_t>());
+  }
+}
+
+// Normal values times a power of two, and some of them replaced.
+std::vector<float> values(trtmc::FuzzInput& input, size_t count) {
+  std::mt19937 random(input.number<uint16_t>());
+  const int exponent = input.chance() ? input.number<int8_t>() : 0;
+  std::normal_distribution<float> normal;
+  std::vector<float> result(count);
+  for (float& value : result) value = std::ldexp(normal(random), exponent);
+  for (size_t left = input.below(6); left > 0; --left) {
+    const size_t at = input.number<uint16_t>() % count;
+    result[at] = any_value(input);
+  }
+  return result;
+}
+
+// What a result has to be: near `exact`, or of its kind if that is no finite number. `largest` is
+// what sums on the way may reach.
+void expect(float got, double exact, double bound, double largest) {
+  if (std::isnan(exact)) {
+    TRTMC_CHECK(std::isnan(got), "a number in place of NaN");
+  } else if (largest > kSafe || std::isnan(largest)) {
+    return;  // Whether it overflows depends on the order, and on how products are rounded.
+  } else if (std::isinf(exact)) {
+    TRTMC_CHECK(double{got} == exact, "no infinity, or the other one");
+  } else {
+    TRTMC_CHECK(std::abs(double{got} - exact) <= bound, "a result outside its bound");
+  }
+}
+
+double finite_magnitude(double value) { return std::isfinite(value) ? std::abs(value) : 0; }
+
+// ---- Products
+
+struct Weights {
+  PackedLayout layout;
+  std::vector<float> rows;  // [rows, cols], as the type holds them.
+  std::vector<std::byte> packed;
+};
+
+Weights pack(const PackedLayout& layout, std::vector<float> rows) {
+  Weights weights{layout, std::move(rows), std::vector<std::byte>(layout.total_bytes())};
+  const auto cols = static_cast<size_t>(layout.cols);
+  for (int64_t panel = 0; panel < layout.num_panels(); ++panel) {
+    std::vector<std::span<const float>> of_panel;
+    for (int64_t r = 16 * panel; r < std::min(layout.rows, 16 * panel + 16); ++r) {
+      of_panel.emplace_back(&weights.rows[static_cast<size_t>(r) * cols], cols);
+    }
+    pack_panel(
+        layout, of_panel,
+        std::span(weights.packed)
+            .subspan(static_cast<size_t>(panel) * layout.panel_bytes(), layout.panel_bytes()));
+  }
+  for (int64_t r = 0; r < layout.rows; ++r) {
+    unpack_row(layout, weights.packed, r,
+               std::span(weights.rows).subspan(static_cast<size_t>(r) * cols, cols));
+  }
+  return weights;
+}
+
+// y [tokens, panel rows] of x [tokens, width], by tiles as the executor does it.
+std::vector<float> multiply(const KernelTable& kernels, const Weights& weights,
+                            const std::vector<float>& x, int num_tokens, int64_t width) {
+  const int tile = kernels.tile_tokens;
+  std::vector<float> packed(static_cast<size_t>(round_up(num_tokens, tile) * width), NAN);
+  for (int t = 0; t < num_tokens; t += tile) {
+    kernels.pack_tokens(&x[static_cast<size_t>(t * width)], std::min(tile, num_tokens - t), width,
+                        &packed[static_cast<size_t>(t * width)]);
+  }
+  const int64_t stride = weights.layout.num_panels() * 16;
+  std::vector<float> y(static_cast<size_t>(num_tokens * stride), NAN);
+  const auto matmul = weights.layout.dtype == DType::kF32   ? kernels.matmul_f32
+                      : weights.layout.dtype == DType::kF16 ? kernels.matmul_f16
+                                                            : kernels.matmul_bf16;
+  matmul({.panels = weights.packed.data(),
+          .panel_bytes = static_cast<int64_t>(weights.layout.panel_bytes()),
+          .num_panels = static_cast<int>(weights.layout.num_panels()),
+          .k = weights.layout.padded_cols(),
+          .x = packed.data(),
+          .x_width = width,
+          .num_tokens = num_tokens,
+          .y = y.data(),
+          .y_stride = stride});
+  return y;
+}
+
+void check_products(trtmc::FuzzInput& input) {
+  constexpr DType kTypes[] = {DType::kF32, DType::kF16, DType::kBF16};
+  const DType dtype = kTypes[input.below(3)];
+  const int num_tokens = 1 + static_cast<int>(input.below(27));
+  const PackedLayout layout{dtype, 1 + static_cast<int64_t>(input.below(70)),
+                            1 + input.number<uint16_t>() % 1100};
+  const auto rows = static_cast<size_t>(layout.rows), cols = static_cast<size_t>(layout.cols);
+  const Weights weights = pack(layout, values(input, rows * cols));
+  const auto width = static_cast<size_t>(round_up(layout.cols, 16));
+  const std::vector<float> tokens = values(input, static_cast<size_t>(num_tokens) * cols);
+  std::vector<float> x(static_cast<size_t>(num_tokens) * width);
+  for (size_t t = 0; t < static_cast<size_t>(num_tokens); ++t) {
+    std::copy_n(&tokens[t * cols], cols, &x[t * width]);
+  }
+  std::vector<std::vector<float>> results;
+  for (const KernelTable* kernels : trtmc::cpu::available_kernels()) {
+    results.push_back(multiply(*kernels, weights, x, num_tokens, static_cast<int64_t>(width)));
+  }
+  const auto stride = static_cast<size_t>(layout.num_panels() * 16);
+  for (size_t t = 0; t < static_cast<size_t>(num_tokens); ++t) {
+    for (size_t r = 0; r < rows; ++r) {
+      double exact = 0, magnitude = 0;
+      for (size_t k = 0; k < cols; ++k) {
+        const double product = double{weights.rows[r * cols + k]} * double{x[t * width + k]};
+        exact += product;
+        magnitude += finite_magnitude(product);
+      }
+      // One rounding an addition, and one a product where they are not fused.
+      const double bound = static_cast<double>(2 * cols) * (kEpsilon * magnitude + kSubnormal);
+      for (const auto& y : results) expect(y[t * stride + r], exact, bound, magnitude);
+    }
+  }
+}
+
+// ---- Element by element
+
+void check_exp(trtmc::FuzzInput& input) {
+  const size_t count = 16 * (1 + input.below(4));
+  const std::vector<float> x = values(input, count);
+  for (const KernelTable* kernels : trtmc::cpu::available_kernels()) {
+    std::vector<float> y(count);
+    kernels->exp(x.data(), static_cast<int64_t>(count), y.data());
+    for (size_t i = 0; i < count; ++i) {
+      const double exact = std::exp(double{x[i]});
+      // Two units in the last place; of the largest number, infinity is the next.
+      const double bound = 2 * std::max(exact * 2 * kEpsilon, kSubnormal);
+      if (!std::isnan(exact) && exact + bound > double{kLargest}) {
+        TRTMC_CHECK(y[i] == kInfinity || double{y[i]} >= exact - bound, "too small for its size");
+      } else {
+        expect(y[i], exact, bound, 0);
+      }
+    }
+  }
+}
+
+void check_gate(trtmc::FuzzInput& input) {
+  const size_t count = 16 * (1 + input.below(4));
+  const std::vector<float> gate = values(input, count), up = values(input, count);
+  for (const KernelTable* kernels : trtmc::cpu::available_kernels()) {
+    std::vector<float> y(count);
+    kernels->swiglu(gate.data(), up.data(), static_cast<int64_t>(count), y.data());
+    for (size_t i = 0; i < count; ++i) {
+      const double silu = double{gate[i]} / (1 + std::exp(-double{gate[i]}));
+      const double exact = silu * double{up[i]};
+      // The exponential's two units, the sum, the quotient, the product. Below -88 the exponential
+      // is infinite in float and the quotient zero, as in PyTorch's own formula.
+      const double vanished = gate[i] < -88.0F ? std::abs(exact) : 0;
+      const double bound = 8 * kEpsilon * std::abs(exact) + vanished +
+                           kSubnormal * (2 + finite_magnitude(double{up[i]}));
+      if (vanished > 0 && std::isinf(up[i])) continue;  // Zero times infinity.
+      expect(y[i], exact, bound, finite_magnitude(exact));
+    }
+  }
+}
+
+void check_norm(trtmc::FuzzInput& input) {
+  const auto width = static_cast<size_t>(1 + input.number<uint16_t>() % 3000);
+  const auto padded = static_cast<size_t>(round_up(static_cast<int64_t>(width), 16));
+  const float eps = std::ldexp(1.0F, -1 - static_cast<int>(input.below(30)));
+  std::vector<float> x = values(input, width), weight = values(input, width);
+  x.resize(padded);
+  weight.resize(padded);
+  double squares = 0, finite_squares = 0;
+  for (const float value : x) {
+    squares += double{value} * double{value};
+    finite_squares += finite_magnitude(double{value} * double{value});
+  }
+  const double inverse = 1 / std::sqrt(squares / static_cast<double>(width) + double{eps});
+  for (const KernelTable* kernels : trtmc::cpu::available_kernels()) {
+    std::vector<float> y(padded, NAN);
+    kernels->rms_norm(x.data(), weight.data(), static_cast<int64_t>(width),
+                      static_cast<int64_t>(padded), eps, y.data());
+    for (size_t i = 0; i < width; ++i) {
+      if (finite_squares > kSafe) continue;  // Infinite in float: the row becomes zero.
+      const double scaled = double{x[i]} * inverse;
+      const double exact = double{weight[i]} * scaled;
+      // A 16th of the squares is added one after the other, half of that error is the root's.
+      const double bound = (static_cast<double>(width) / 16 + 16) * kEpsilon * std::abs(exact) +
+                           kSubnormal * (2 + finite_magnitude(double{weight[i]}));
+      expect(y[i], exact, bound, std::max(finite_magnitude(exact), finite_magnitude(scaled)));
+    }
+  }
+}
+
+void check_sum_and_quotient(trtmc::FuzzInput& input) {
+  const size_t count = 16 * (1 + input.below(4));
+  const std::vector<float> a = values(input, count), b = values(input, count);
+  const float divisor = any_value(input);
+  const auto same = [](float got, float want) {
+    TRTMC_CHECK(got == want || (std::isnan(got) && std::isnan(want)), "not the one float nearest");
+  };
+  for (const KernelTable* kernels : trtmc::cpu::available_kernels()) {
+    std::vector<float> sum(count), quotient(count);
+    kernels->add(a.data(), b.data(), static_cast<int64_t>(count), sum.data());
+    kernels->divide(a.data(), divisor, static_cast<int64_t>(count), quotient.data());
+    for (size_t i = 0; i < count; ++i) {
+      same(sum[i], static_cast<float>(double{a[i]} + double{b[i]}));
+      same(quotient[i], static_cast<float>(double{a[i]} / double{divisor}));
+    }
+  }
+}
+
+// ---- Attention
+
+struct Attention {
+  size_t heads, width, first, last;  // Of one block.
+  std::vector<float> q;              // [heads, width]
+  std::vector<float> keys, values;   // [block, width], as the cache's type holds them.
+};
+
+template <typename T>
+std::vector<T> in_cache(const std::vector<float>& floats) {
+  std::vector<T> cached(floats.size());
+  for (size_t i = 0; i < floats.size(); ++i) {
+    if constexpr (sizeof(T) == 2) {
+      cached[i] = trtmc::float_to_bf16(floats[i]);
+    } else {
+      cached[i] = floats[i];
+    }
+  }
+  return cached;
+}
+
+template <typename T>
+std::vector<float> attend(const KernelTable& kernels, const Attention& a) {
+  constexpr size_t kBlock = trtmc::cpu::kKvBlockSize;
+  std::vector<float> keys(kBlock * a.width, NAN), seen(kBlock * a.width, NAN);
+  for (size_t p = a.first; p < a.last; ++p) {  // What is not seen is not a number.
+    for (size_t d = 0; d < a.width; ++d) keys[d * kBlock + p] = a.keys[p * a.width + d];
+    std::copy_n(&a.values[p * a.width], a.width, &seen[p * a.width]);
+  }
+  const std::vector<T> cached_keys = in_cache<T>(keys), cached_values = in_cache<T>(seen);
+  std::vector<float> mixed(a.heads * a.width), largest(a.heads, -kInfinity), sum(a.heads);
+  (sizeof(T) == 2 ? kernels.attend_bf16
+                  : kernels.attend_f32)({.q = a.q.data(),
+                                         .num_heads = static_cast<int>(a.heads),
+                                         .head_dim = static_cast<int>(a.width),
+                                         .keys = cached_keys.data(),
+                                         .values = cached_values.data(),
+                                         .first = static_cast<int>(a.first),
+                                         .last = static_cast<int>(a.last),
+                                         .scale = 0.125F,
+                                         .largest = largest.data(),
+                                         .sum = sum.data(),
+                                         .mixed = mixed.data()});
+  for (size_t i = 0; i < mixed.size(); ++i) mixed[i] /= sum[i / a.width];
+  return mixed;
+}
+
+void expect_head(const Attention& a, size_t head, const std::vector<std::vector<float>>& results) {
+  constexpr double kMostScoreError = 0.01;  // Beyond it the bound says nothing.
+  std::vector<double> scores;
+  double score_error = 0;
+  for (size_t p = a.first; p < a.last; ++p) {
+    double score = 0, magnitude = 0;
+    for (size_t d = 0; d < a.width; ++d) {
+      const double product = double{a.q[head * a.width + d]} * double{a.keys[p * a.width + d]};
+      score += product;
+      magnitude += std::abs(product);
+    }
+    scores.push_back(0.125 * score);
+    score_error = std::max(score_error, 0.125 * static_cast<double>(2 * a.width) *
+                                            (magnitude * kEpsilon + kSubnormal));
+  }
+  if (!(score_error < kMostScoreError)) return;
+  const double largest = *std::max_element(scores.begin(), scores.end());
+  double total = 0;
+  for (double& score : scores) total += score = std::exp(score - largest);
+  for (size_t d = 0; d < a.width; ++d) {
+    double exact = 0, magnitude = 0, most = 0;
+    for (size_t p = a.first; p < a.last; ++p) {
+      const double value = double{a.values[p * a.width + d]};
+      exact += scores[p - a.first] / total * value;
+      magnitude += finite_magnitude(scores[p - a.first] / total * value);
+      most = std::max(most, finite_magnitude(value));
+    }
+    const auto seen = static_cast<double>(a.last - a.first);
+    // A weight is off by its score's error and the exponential's, a subnormal one by its unit; then
+    // one rounding a position in the sum and one in the weighted sum.
+    const double bound = magnitude * (2 * score_error + (4 * seen + 16) * kEpsilon) +
+                         2 * seen * kSubnormal * (most + 1);
+    for (const auto& mixed : results) {
+      expect(mixed[head * a.width + d], exact, bound, most * seen);
+    }
+  }
+}
+
+void check_attention(trtmc::FuzzInput& input) {
+  constexpr size_t kBlock = trtmc::cpu::kKvBlockSize;
+  const bool bf16 = input.chance();
+  Attention a{1 + input.below(11), 16 * (1 + input.below(9)), input.below(kBlock), 0, {}, {}, {}};
+  a.last = a.first + 1 + input.below(kBlock - a.first);
+  a.q = values(input, a.heads * a.width);
+  a.keys = values(input, kBlock * a.width);
+  a.values = values(input, kBlock * a.width);
+  if (bf16) {
+    for (auto* floats : {&a.keys, &a.values}) {
+      for (float& x : *floats) x = trtmc::bf16_to_float(trtmc::float_to_bf16(x));
+    }
+  }
+  std::vector<std::vector<float>> results;
+  for (const KernelTable* kernels : trtmc::cpu::available_kernels()) {
+    results.push_back(bf16 ? attend<uint16_t>(*kernels, a) : attend<float>(*kernels, a));
+  }
+  for (size_t head = 0; head < a.heads; ++head) expect_head(a, head, results);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  constexpr void (*kChecks[])(trtmc::FuzzInput&) = {
+      check_products, check_exp, check_gate, check_norm, check_attention, check_sum_and_quotient};
+  trtmc::FuzzInput input(data, size);
+  kChecks[input.below(std::size(kChecks))](input);
+  return 0;
+}
