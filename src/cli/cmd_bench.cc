@@ -1,8 +1,8 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <optional>
-#include <utility>
 
 #include "backends/backend_loader.h"
 #include "base/file.h"
@@ -35,6 +35,19 @@ std::vector<SpeedCase> cases_of(const BenchCommand& command) {
   return cases;
 }
 
+// All of it gets written, unlike an answer's, which a system may promise beyond its memory.
+void check_memory(uint64_t blocks, uint64_t block_bytes) {
+  const uint64_t memory = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+                          static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  if (blocks <= memory / block_bytes) return;
+  throw Error(
+      ErrorCode::kExhausted,
+      fmt::format("the largest case needs {} KV blocks of {} bytes, but this machine has {} "
+                  "bytes of memory",
+                  blocks, block_bytes, memory),
+      "ask for a smaller --batch or --depth");
+}
+
 // An executor with room for the largest case. How large a block is, only the backend knows.
 std::unique_ptr<Executor> load_for(std::span<const SpeedCase> cases, const BenchCommand& command,
                                    const Bundle& bundle, const Backend& backend) {
@@ -60,8 +73,10 @@ std::unique_ptr<Executor> load_for(std::span<const SpeedCase> cases, const Bench
   const Limits limits = executor->limits();
   const auto blocks =
       static_cast<uint64_t>((longest + limits.block_size - 1) / limits.block_size * batch);
-  options.kv_memory_bytes =
-      executor->memory().kv_budget_bytes / static_cast<uint64_t>(limits.num_blocks) * blocks;
+  const uint64_t block_bytes =
+      executor->memory().kv_budget_bytes / static_cast<uint64_t>(limits.num_blocks);
+  check_memory(blocks, block_bytes);
+  options.kv_memory_bytes = block_bytes * blocks;
   executor.reset();
   return backend.load(bundle, options);
 }
@@ -104,13 +119,7 @@ std::string table_row(const Speed& speed) {
       (decode ? speed.read_roof : speed.multiply_roof) / kGiga, decode ? "GB/s read" : "GFLOP/s");
 }
 
-// Begun before the work, so that a place where nothing can be written costs no measurements.
-std::optional<AtomicFile> begin_plot(const BenchCommand& command) {
-  if (command.plot.empty()) return std::nullopt;
-  return std::optional<AtomicFile>(std::in_place, command.plot, 0, AtomicFile::IfExists::kReplace);
-}
-
-void finish_plot(AtomicFile& file, std::span<const Speed> speeds, const std::string& title) {
+void write_plot(AtomicFile& file, std::span<const Speed> speeds, const std::string& title) {
   file.write_at(0, as_bytes(speed_plot_svg(speeds, title)));
   file.commit();
 }
@@ -120,8 +129,10 @@ void finish_plot(AtomicFile& file, std::span<const Speed> speeds, const std::str
 void execute(const BenchCommand& command, Console& console) {
   console.configure_log(command.log);
   const std::vector<SpeedCase> cases = cases_of(command);
+  // Where the plot can't be put is found before the figures are.
+  std::optional<AtomicFile> plot;
+  if (!command.plot.empty()) plot.emplace(command.plot, 0, AtomicFile::IfExists::kReplace);
   const Bundle bundle(command.bundle);
-  std::optional<AtomicFile> plot = begin_plot(command);
   const Backend& backend = find_backend(command.load.backend, bundle.manifest());
   const std::unique_ptr<Executor> executor = load_for(cases, command, bundle, backend);
   const std::string title = fmt::format("{} on {} ({})", bundle.manifest().source, backend.name(),
@@ -140,7 +151,7 @@ void execute(const BenchCommand& command, Console& console) {
     for (const Speed& speed : speeds) array.push_back(to_json(speed, *executor, backend));
     console.print_json(array);
   }
-  if (plot) finish_plot(*plot, speeds, title);
+  if (plot) write_plot(*plot, speeds, title);
 }
 
 }  // namespace trtmc

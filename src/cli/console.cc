@@ -19,6 +19,7 @@ namespace trtmc {
 namespace {
 
 constexpr uint64_t kMaxTextBytes = uint64_t{1} << 30;
+constexpr size_t kMaxReportBytes = 4096;  // Of a sentence: it may quote what a file holds.
 
 // False with errno set if not everything could be written.
 bool write_all(int fd, std::string_view bytes) {
@@ -108,7 +109,13 @@ void Console::end_progress() {
 }
 
 void Console::report(const Error& error) {
-  note(fmt::format("trtmc: {}\n", error.what()));
+  std::string sentence = error.what();
+  if (sentence.size() > kMaxReportBytes) {
+    sentence.resize(kMaxReportBytes);
+    sentence.resize(kMaxReportBytes - incomplete_utf8_tail(sentence));
+    sentence += "…";
+  }
+  note(fmt::format("trtmc: {}\n", sentence));
   if (!error.hint().empty()) note(fmt::format("hint: {}\n", error.hint()));
 }
 

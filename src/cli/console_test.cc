@@ -40,7 +40,7 @@ struct Pipe {
   }
   std::string read_all() {
     close(ends[1]);
-    std::string text(4096, '\0');
+    std::string text(65536, '\0');
     const ssize_t got = read(ends[0], text.data(), text.size());
     text.resize(static_cast<size_t>(got > 0 ? got : 0));
     return text;
@@ -90,6 +90,15 @@ TEST(Console, AnErrorIsASentenceAndAHint) {
   Console(out.ends[1], err.ends[1])
       .report(Error(ErrorCode::kNotFound, "x.trtmc: no such file", "build it first"));
   EXPECT_EQ(err.read_all(), "trtmc: x.trtmc: no such file\nhint: build it first\n");
+}
+
+TEST(Console, AnErrorThatQuotesAWholeFileIsCut) {
+  std::string quoted = "\u20AC";
+  for (int i = 0; i < 12; ++i) quoted += quoted;  // 12 288 bytes, three a character.
+  Pipe out, err;
+  Console(out.ends[1], err.ends[1]).report(Error(ErrorCode::kCorrupt, quoted));
+  EXPECT_EQ(err.read_all().size(),
+            std::string("trtmc: ").size() + 4095 + std::string("…\n").size());
 }
 
 TEST(Console, AFullDiskIsExhausted) {

@@ -15,6 +15,8 @@ namespace trtmc {
 namespace {
 
 constexpr size_t kMaxJson = size_t{1} << 28;
+// Of pieces and of tokens around a text: a name of a few bytes may stand for many tokens.
+constexpr size_t kMaxTemplate = 1024;
 
 [[noreturn]] void unsupported(const JsonCursor& at, std::string_view what) {
   throw Error(ErrorCode::kUnsupported, fmt::format("{}: {} is not supported", at.path(), what));
@@ -272,7 +274,9 @@ class TokenizerReader {
 
   void read_template(const JsonCursor& processor) {
     bool has_text = false;
-    for (const JsonCursor& piece : processor.at("single").elements()) {
+    const std::vector<JsonCursor> pieces = processor.at("single").elements();
+    if (pieces.size() > kMaxTemplate) processor.at("single").fail("more pieces than a text needs");
+    for (const JsonCursor& piece : pieces) {
       if (const auto sequence = piece.find("Sequence")) {
         if (has_text || sequence->at("id").string() != "A") {
           unsupported(piece, "a template with more than the one text");
@@ -284,6 +288,9 @@ class TokenizerReader {
       for (const JsonCursor& id : processor.at("special_tokens").at(name).at("ids").elements()) {
         const auto value = id.integer_in(0, static_cast<int64_t>(num_ids()) - 1);
         (has_text ? spec_.suffix : spec_.prefix).push_back(static_cast<TokenId>(value));
+      }
+      if (spec_.prefix.size() + spec_.suffix.size() > kMaxTemplate) {
+        piece.fail("more tokens than a text needs around it");
       }
     }
     if (!has_text) unsupported(processor.at("single"), "a template without the text");

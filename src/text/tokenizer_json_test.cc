@@ -124,6 +124,19 @@ TEST(TokenizerJson, TemplateGoesAroundTheTextWhenAsked) {
   EXPECT_THAT(tokenizer.encode("ab"), ElementsAre(256));
 }
 
+// A file of a few kilobytes that would put a million tokens around every text.
+TEST(TokenizerJson, ATemplateThatMultipliesIsRefused) {
+  std::string pieces = R"({"Sequence": {"id": "A", "type_id": 0}})", ids = "1";
+  for (int i = 1; i < 1000; ++i) {
+    pieces += R"(, {"SpecialToken": {"id": "X", "type_id": 0}})";
+    ids += ", 1";
+  }
+  const std::string processor = R"({"type": "TemplateProcessing", "pair": [], "single": [)" +
+                                pieces + R"(], "special_tokens": {"X": {"id": "X", "ids": [)" +
+                                ids + R"(], "tokens": []}}})";
+  EXPECT_THROW(compile_tokenizer(with("", "post_processor", processor)), Error);
+}
+
 TEST(TokenizerJson, UnknownTokenIsIrrelevantWhereEveryByteHasASymbol) {
   EXPECT_NO_THROW(compile_tokenizer(with("model", "unk_token", R"("a")")));
   Json root = small_tokenizer();

@@ -181,6 +181,17 @@ class Formats(unittest.TestCase):
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn(message, done.stderr.decode())
 
+    def test_bench_refuses_a_plot_in_a_place_that_is_none_before_it_measures(self):
+        done = trtmc("bench", OPTIONS.bundle, "--plot", "/dev/full")
+        self.assertEqual((done.returncode, done.stdout), (2, b""))
+        self.assertEqual(done.stderr, b"trtmc: /dev/full: not a regular file\n")
+
+    @unittest.skipIf(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") > 130e9, "there is enough memory for it")
+    def test_bench_refuses_more_kv_than_there_is_memory(self):
+        done = trtmc("bench", OPTIONS.bundle, "--batch", "4096", "--depth", "4000", "--decode", "1", "--prefill", "0")
+        self.assertEqual(done.returncode, 6, done.stderr)
+        self.assertIn(b"the largest case needs 516096 KV blocks", done.stderr)
+
     def test_score_agrees_with_the_logprobs_of_a_greedy_answer(self):
         answer = run_json("--raw", "--temperature", "0", "--max-tokens", "4", "--logprobs", "0",
                           "The capital of")
