@@ -4,6 +4,10 @@ set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+# The shared library shows what is marked TRTMC_API and nothing else.
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
 find_program(CCACHE ccache)
@@ -42,9 +46,10 @@ function(trtmc_library)
 endfunction()
 
 # trtmc_test(NAME base SRCS error_test.cc DEPS trtmc::base [LABELS unit] [TIMEOUT 60])
-# One GoogleTest program `<name>_tests`; each of its tests is a ctest.
+# One GoogleTest program `<name>_tests`; each of its tests is a ctest. WHOLE: the program is one, because its
+# tests share what is costly to make.
 function(trtmc_test)
-  cmake_parse_arguments(A "" "NAME;TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(A "WHOLE" "NAME;TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
   if(NOT TRTMC_TESTS)
     return()
   endif()
@@ -61,6 +66,11 @@ function(trtmc_test)
   target_compile_definitions(${A_NAME}_tests PRIVATE
     TRTMC_SOURCE_DIR="${PROJECT_SOURCE_DIR}" TRTMC_BINARY_DIR="${PROJECT_BINARY_DIR}")
   # A test of a value is called by the name that its suite gives the value, not by how it prints.
+  if(A_WHOLE)
+    add_test(NAME ${A_NAME}.all COMMAND ${A_NAME}_tests --gtest_brief=1)
+    set_tests_properties(${A_NAME}.all PROPERTIES LABELS "${A_LABELS}" TIMEOUT ${A_TIMEOUT})
+    return()
+  endif()
   gtest_discover_tests(${A_NAME}_tests DISCOVERY_MODE PRE_TEST NO_PRETTY_VALUES
     TEST_PREFIX "${A_NAME}." PROPERTIES LABELS "${A_LABELS}" TIMEOUT ${A_TIMEOUT})
 endfunction()

@@ -33,15 +33,15 @@ venv() {  # venv FOLDER REQUIREMENTS
 }
 oracles() { venv .venv tests/requirements.txt; }  # PyPI's tokenizers, jinja2, gguf, huggingface_hub.
 
-stage_format() { git ls-files '*.h' '*.cc' | grep -v unicode_ | xargs clang-format --dry-run -Werror; }
+stage_format() { git ls-files '*.h' '*.c' '*.cc' | grep -v unicode_ | xargs clang-format --dry-run -Werror; }
 stage_dev() { oracles; build dev; cmake --build --preset dev --target all_verify_interface_header_sets -- --quiet; ctest --preset dev -j "$jobs" -LE "$quick"; }
 stage_release() { oracles; build release -DTRTMC_TESTS=ON -DTRTMC_BENCH=ON; ctest --preset release -j "$jobs" -LE "$quick"; }
 # The sanitizers run under clang, which compiles instrumented code in a quarter of g++'s time.
 stage_asan() { build asan; ctest --preset asan -j "$jobs" -LE "$quick|differential|transcript|e2e"; }
-stage_tsan() {  # What has threads: the pool, the backends, the engine, downloads.
+stage_tsan() {  # What has threads: the pool, the backends, the engine, the library, downloads.
   configure tsan
-  cmake --build --preset tsan -j "$jobs" --target base_tests engine_tests conformance_tests hub_tests -- --quiet
-  ctest --preset tsan -j "$jobs" -LE "$quick" -R '^(base|engine|conformance|hub)\.'
+  cmake --build --preset tsan -j "$jobs" --target base_tests engine_tests api_tests conformance_tests hub_tests -- --quiet
+  ctest --preset tsan -j "$jobs" -LE "$quick" -R '^(base|engine|api|conformance|hub)\.'
 }
 stage_clang() { build clang; ctest --preset clang -j "$jobs" -L 'unit' -LE "$quick"; }
 stage_tidy() { tools/tidy.sh; }

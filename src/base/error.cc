@@ -1,6 +1,18 @@
 #include "base/error.h"
 
+#include <exception>
+#include <new>
+
 namespace trtmc {
+
+Error::Error(ErrorCode code, const std::string& message, std::string hint)
+    : std::runtime_error(message), code_(code), hint_(std::move(hint)) {}
+
+Error::~Error() = default;
+
+Error Error::within(std::string_view context) const {
+  return {code_, std::string(context) + ": " + what(), hint_};
+}
 
 int exit_status(ErrorCode code) {
   switch (code) {
@@ -18,6 +30,21 @@ int exit_status(ErrorCode code) {
       return 70;
   }
   return 70;
+}
+
+Error current_error() {
+  try {
+    throw;
+  } catch (const Error& error) {
+    return error;
+  } catch (const std::bad_alloc&) {
+    return {ErrorCode::kExhausted, "out of memory"};
+  } catch (const std::exception& exception) {
+    return {ErrorCode::kInternal, std::string("a bug of trtmc: ") + exception.what(),
+            "please report it with what led here"};
+  } catch (...) {
+    return {ErrorCode::kInternal, "a bug of trtmc: something that is no exception was thrown"};
+  }
 }
 
 }  // namespace trtmc

@@ -6,9 +6,9 @@
 #include <functional>
 #include <string_view>
 
-namespace trtmc {
+#include "trtmc/values.h"
 
-enum class LogLevel { kDebug, kInfo, kWarning, kError };
+namespace trtmc {
 
 using LogSink = std::function<void(LogLevel, std::string_view line)>;
 

@@ -1,10 +1,4 @@
-// The number of a token in a model's vocabulary.
+// The number of a token in a model's vocabulary: part of the public interface.
 #pragma once
 
-#include <cstdint>
-
-namespace trtmc {
-
-using TokenId = int32_t;
-
-}  // namespace trtmc
+#include "trtmc/values.h"

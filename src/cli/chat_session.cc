@@ -4,11 +4,11 @@
 
 #include <vector>
 
+#include "api/question.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/utf8.h"
 #include "cli/option_values.h"
-#include "cli/prompt.h"
 
 namespace trtmc {
 namespace {

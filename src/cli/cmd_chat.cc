@@ -3,6 +3,8 @@
 
 #include <iostream>
 
+#include "api/generation_request.h"
+#include "api/question.h"
 #include "cli/answer.h"
 #include "cli/chat_session.h"
 #include "cli/commands.h"
@@ -32,7 +34,7 @@ class Conversation {
  private:
   bool enter(std::string_view line);  // False: it is over.
   void answer();
-  std::vector<TokenId> encode_prompt(std::optional<OutputParser>& parser) const;
+  Question ask() const;
 
   const ChatCommand& command_;
   Console& console_;
@@ -97,24 +99,21 @@ bool Conversation::enter(std::string_view line) {
   return true;
 }
 
-std::vector<TokenId> Conversation::encode_prompt(std::optional<OutputParser>& parser) const {
-  const Manifest& manifest = model_.bundle().manifest();
+Question Conversation::ask() const {
   ChatOptions options = command_.chat;
   options.think = session_.think();
   options.system.reset();  // Among the messages already, as the session has it now.
-  const ChatInput input = chat_input(manifest, options, session_.messages(), Json());
-  const std::string prompt = render_prompt(model_.chat_template(), input);
-  parser.emplace(manifest.markers, OutputParser::start_for_prompt(manifest.markers, prompt), false);
-  std::vector<TokenId> ids = model_.tokenizer().encode(prompt);
+  Question question = chat_question(
+      model_, chat_input(model_.bundle().manifest(), options, session_.messages(), Json()));
   const int context = model_.context_length();
-  if (ids.size() >= static_cast<size_t>(context)) {
-    throw Error(
-        ErrorCode::kInvalidArgument,
-        fmt::format("the conversation has {} tokens, and the context only {}", ids.size(), context),
-        "/reset starts a new one, /save FILE keeps this one; --context N allows more if "
-        "the model does");
+  if (question.ids.size() >= static_cast<size_t>(context)) {
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("the conversation has {} tokens, and the context only {}",
+                            question.ids.size(), context),
+                "/reset starts a new one, /save FILE keeps this one; --context N allows more if "
+                "the model does");
   }
-  return ids;
+  return question;
 }
 
 // The history keeps the content alone, as chat programs do; the template would print reasoning that
@@ -122,12 +121,12 @@ std::vector<TokenId> Conversation::encode_prompt(std::optional<OutputParser>& pa
 void Conversation::answer() {
   std::string content;
   try {
-    std::optional<OutputParser> parser;
-    std::vector<TokenId> ids = encode_prompt(parser);
+    Question question = ask();
     AnswerPrinter printer(console_);
     const Answer answer = generate(
-        engine_, make_request(model_.bundle().manifest(), command_.sampling, std::move(ids)),
-        std::move(parser), [&](const OutputDelta& delta) { printer.show(delta); });
+        engine_,
+        make_request(model_.bundle().manifest(), command_.sampling, std::move(question.ids)),
+        std::move(question.parser), [&](const Delta& delta) { printer.show(delta); });
     printer.finish();
     content = answer.content;
     if (answer.finish == FinishReason::kCancelled) {

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "api/generation_request.h"
+#include "api/question.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/utf8.h"
@@ -12,12 +14,6 @@
 
 namespace trtmc {
 namespace {
-
-// What is asked of the model, and how its text is to be read.
-struct Question {
-  std::vector<TokenId> ids;
-  std::optional<OutputParser> parser;  // Only for a prompt made by the chat template.
-};
 
 Json read_tools(const std::filesystem::path& file) {
   if (file.empty()) return {};
@@ -43,18 +39,6 @@ std::string read_prompt(const RunCommand& command) {
   return text;
 }
 
-Question chat_question(const RunCommand& command, const LoadedModel& model) {
-  const Manifest& manifest = model.bundle().manifest();
-  const Json tools = read_tools(command.tools);
-  const bool parse_tools = tools.array() != nullptr && !tools.array()->empty();
-  const ChatInput input =
-      chat_input(manifest, command.chat, {message("user", read_prompt(command))}, tools);
-  const std::string prompt = render_prompt(model.chat_template(), input);
-  return {model.tokenizer().encode(prompt),
-          OutputParser(manifest.markers, OutputParser::start_for_prompt(manifest.markers, prompt),
-                       parse_tools)};
-}
-
 Question make_question(const RunCommand& command, const LoadedModel& model) {
   if (command.prompt_ids) {
     if (command.prompt_ids->empty()) {
@@ -69,7 +53,9 @@ Question make_question(const RunCommand& command, const LoadedModel& model) {
   if (command.raw || !model.has_chat_template()) {
     return {model.tokenizer().encode(read_prompt(command)), {}};
   }
-  return chat_question(command, model);
+  return chat_question(
+      model, chat_input(model.bundle().manifest(), command.chat,
+                        {message("user", read_prompt(command))}, read_tools(command.tools)));
 }
 
 double rounded(double milliseconds) { return std::round(milliseconds * 1000) / 1000; }
@@ -102,12 +88,12 @@ Json token_logprob_json(const Tokenizer& tokenizer, TokenId token, float logprob
 }
 
 // OpenAI's {"content": [{"token", "logprob", "bytes", "top_logprobs": […]}, …]}, for every token.
-Json logprobs_json(const Tokenizer& tokenizer, const std::vector<TokenEvent>& tokens) {
+Json logprobs_json(const Tokenizer& tokenizer, const std::vector<Token>& tokens) {
   Json::Array content;
-  for (const TokenEvent& event : tokens) {
-    Json json = token_logprob_json(tokenizer, event.token, event.logprob);
+  for (const Token& token : tokens) {
+    Json json = token_logprob_json(tokenizer, token.id, token.logprob);
     Json::Array top;
-    for (const TokenLogprob& other : event.top) {
+    for (const TokenLogprob& other : token.top) {
       top.push_back(token_logprob_json(tokenizer, other.token, other.logprob));
     }
     json.set("top_logprobs", std::move(top));
@@ -116,11 +102,6 @@ Json logprobs_json(const Tokenizer& tokenizer, const std::vector<TokenEvent>& to
   Json json;
   json.set("content", std::move(content));
   return json;
-}
-
-std::string_view finish_reason(const Answer& answer) {
-  if (answer.finish == FinishReason::kStop && !answer.tool_calls.empty()) return "tool_calls";
-  return to_string(answer.finish);
 }
 
 Json usage_json(const Usage& usage) {
@@ -144,7 +125,7 @@ Json timings_json(const Answer& answer, double load_ms) {
 Json answer_json(const RunCommand& command, const LoadedModel& model, const Answer& answer,
                  const GenerationRequest& request, double load_ms) {
   Json::Array ids;
-  for (const TokenEvent& event : answer.tokens) ids.push_back(event.token);
+  for (const Token& token : answer.tokens) ids.push_back(token.id);
   Json json;
   json.set("text", answer.content);
   json.set("reasoning", answer.reasoning);
@@ -181,7 +162,7 @@ void execute(const RunCommand& command, Console& console) {
   Engine engine(model, {});
   AnswerPrinter printer(console);
   const Answer answer =
-      generate(engine, request, std::move(question.parser), [&](const OutputDelta& delta) {
+      generate(engine, request, std::move(question.parser), [&](const Delta& delta) {
         if (!command.json) printer.show(delta);
       });
   if (command.json) {

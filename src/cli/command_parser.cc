@@ -6,6 +6,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -15,10 +16,12 @@ namespace trtmc {
 namespace {
 
 constexpr size_t kHelpColumn = 30;
+constexpr char kArguments[] = "Arguments";  // The heading over positionals.
 
 struct Declared {
   CLI::Option* option;
   CommandParser::Setter set;
+  std::vector<std::string> choices{};
   bool is_flag = false;
   bool repeatable = false;
   bool shared = false;
@@ -33,6 +36,14 @@ std::string without_double_gaps(std::string text) {
 // "--output" of "-o,--output"; a positional's own name.
 std::string display_name(const CLI::Option& option) {
   return option.get_positional() ? option.get_name(true) : option.get_name();
+}
+
+// The group with that heading, added behind the others if it is new.
+OptionGroup& group_of(CommandDescription& command, std::string_view heading) {
+  for (OptionGroup& group : command.groups) {
+    if (group.heading == heading) return group;
+  }
+  return command.groups.emplace_back(OptionGroup{std::string(heading), {}});
 }
 
 }  // namespace
@@ -103,12 +114,16 @@ CommandParser::CommandParser(std::string_view command, std::string_view descript
   impl_->app.description(std::string(description));
   impl_->app.set_help_flag();  // Declared last, by parse().
   impl_->app.get_formatter()->column_width(kHelpColumn);
-  impl_->app.get_formatter()->label("Positionals", "Arguments");
+  impl_->app.get_formatter()->label("Positionals", kArguments);
 }
 
 CommandParser::~CommandParser() = default;
 
 void CommandParser::group(std::string_view heading) { impl_->heading = heading; }
+
+void CommandParser::choices(std::vector<std::string> values) {
+  impl_->declared.back().choices = std::move(values);
+}
 
 void CommandParser::footer(std::string_view text) { impl_->app.footer(std::string(text)); }
 
@@ -128,7 +143,7 @@ void CommandParser::flag(std::string_view name, std::string_view help, Setter se
   CLI::Option* const option = impl_->app.add_flag_callback(
       std::string(name), [] {}, std::string(help));
   option->group(impl_->heading);
-  impl_->declared.push_back({option, std::move(set), true});
+  impl_->declared.push_back({option, std::move(set), {}, true});
 }
 
 void CommandParser::option(std::string_view names, std::string_view value, std::string_view help,
@@ -167,7 +182,7 @@ void CommandParser::parse(std::span<const std::string> arguments, const Settings
   try {
     app.parse(reversed);
   } catch (const CLI::CallForHelp&) {
-    throw HelpRequested{without_double_gaps(app.help())};
+    throw HelpRequested{without_double_gaps(app.help()), describe()};
   } catch (const CLI::RequiredError&) {
     for (const std::string& extra : app.remaining()) {
       if (extra.starts_with("--") && extra != "--") impl_->refuse_unknown(extra);
@@ -183,6 +198,30 @@ void CommandParser::parse(std::span<const std::string> arguments, const Settings
     if (extra != "--") impl_->refuse_unknown(extra);
   }
   for (const Declared& declared : impl_->declared) impl_->apply(declared, settings);
+}
+
+CommandDescription CommandParser::describe() const {
+  CommandDescription command;
+  command.name = impl_->app.get_name().substr(std::string_view("trtmc ").size());
+  command.text = impl_->app.get_description();
+  command.footer = impl_->app.get_footer();
+  for (const CLI::Option* const option : std::as_const(impl_->app).get_options()) {
+    OptionDescription described;
+    described.names = option->get_name(option->get_positional(), true);
+    described.help = option->get_description();
+    described.positional = option->get_positional();
+    described.required = option->get_required();
+    if (!described.positional) described.value = option->get_option_text();
+    const auto declared = std::find_if(impl_->declared.begin(), impl_->declared.end(),
+                                       [&](const Declared& d) { return d.option == option; });
+    if (declared != impl_->declared.end()) {
+      described.choices = declared->choices;
+      described.repeatable = declared->repeatable;
+    }
+    group_of(command, described.positional ? kArguments : option->get_group())
+        .options.push_back(std::move(described));
+  }
+  return command;
 }
 
 bool CommandParser::given(std::string_view name) const {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/command_description.h"
 #include "cli/settings.h"
 
 namespace trtmc {
@@ -16,6 +17,7 @@ namespace trtmc {
 // --help was given; not a failure.
 struct HelpRequested {
   std::string text;
+  CommandDescription description;  // The same as values; without the summary.
 };
 
 class CommandParser {
@@ -39,6 +41,8 @@ class CommandParser {
   void shared_option(std::string_view name, std::string_view value, std::string_view help,
                      Setter set);
   void shared_flag(std::string_view name, std::string_view help, bool& target);
+  // All values that the option declared last can take, for the shells to complete.
+  void choices(std::vector<std::string> values);
   void footer(std::string_view text);
 
   // Throws HelpRequested, or kInvalidArgument with a hint.
@@ -53,6 +57,8 @@ class CommandParser {
   void require(std::string_view name) const;
 
  private:
+  CommandDescription describe() const;
+
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -2,8 +2,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <new>
-
 #include "cli/commands.h"
 #include "cli/interrupts.h"
 #include "cli/read_faults.h"
@@ -35,16 +33,8 @@ int run_and_report(std::span<const std::string> arguments, Console& console) {
     return interrupted_status();
   } catch (const OutputClosed&) {
     return kOutputClosedStatus;
-  } catch (const Error& error) {
-    console.report(error);
-    return exit_status(error.code());
-  } catch (const std::bad_alloc&) {
-    const Error error(ErrorCode::kExhausted, "out of memory");
-    console.report(error);
-    return exit_status(error.code());
-  } catch (const std::exception& exception) {
-    const Error error(ErrorCode::kInternal, std::string("a bug of trtmc: ") + exception.what(),
-                      "please report it with the command that led here");
+  } catch (const std::exception&) {
+    const Error error = current_error();
     console.report(error);
     return exit_status(error.code());
   }

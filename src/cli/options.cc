@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -176,8 +177,8 @@ Command parse_run(Arguments arguments, const Settings& settings) {
   check_chat(parser);
   check_sampling(parser, command.sampling);
   check_prompt(parser, command);
-  command.chat_requested =
-      command.chat.system || command.chat.think || command.chat.date || !command.tools.empty();
+  command.chat_requested = command.chat.system || command.chat.think ||
+                           !command.chat.date.empty() || !command.tools.empty();
   if (!command.json) parser.refuse_without_effect("--logprobs", "without --json");
   return command;
 }
@@ -361,21 +362,33 @@ constexpr CommandEntry kCommands[] = {
     {"version", "print version, build id, compiler, backends and ISA", parse_version},
 };
 
-std::string program_help() {
-  std::string text =
-      "Run Hugging Face language models from one self-contained bundle.\n"
-      "Usage: trtmc COMMAND [OPTIONS]\n\nCommands:\n";
+// Without its commands' options.
+ProgramDescription program_overview() {
+  ProgramDescription program;
+  program.text = "Run Hugging Face language models from one self-contained bundle.";
   for (const CommandEntry& entry : kCommands) {
-    text += fmt::format("  {:<12}{}\n", entry.name, entry.summary);
+    CommandDescription& command = program.commands.emplace_back();
+    command.name = entry.name;
+    command.summary = entry.summary;
   }
-  text +=
-      "\nStart with:\n"
-      "  trtmc build HuggingFaceTB/SmolLM3-3B -o smollm3.trtmc\n"
-      "  trtmc run smollm3.trtmc \"Capital of France?\"\n\n"
-      "`trtmc COMMAND --help` has each command's options.\n\n"
-      "Exit status: 0 success, 2 invalid argument, 3 not found, 4 corrupt, 5 unsupported,\n"
-      "6 out of memory or disk, 70 a bug of trtmc, 130 interrupted.\n";
-  return text;
+  program.examples = {"trtmc build HuggingFaceTB/SmolLM3-3B -o smollm3.trtmc",
+                      "trtmc run smollm3.trtmc \"Capital of France?\""};
+  program.footer = "`trtmc COMMAND --help` has each command's options.";
+  program.exit_status =
+      "0 success, 2 invalid argument, 3 not found, 4 corrupt, 5 unsupported,\n"
+      "6 out of memory or disk, 70 a bug of trtmc, 130 interrupted.";
+  return program;
+}
+
+std::string program_help() {
+  const ProgramDescription program = program_overview();
+  std::string text = program.text + "\nUsage: trtmc COMMAND [OPTIONS]\n\nCommands:\n";
+  for (const CommandDescription& command : program.commands) {
+    text += fmt::format("  {:<12}{}\n", command.name, command.summary);
+  }
+  text += "\nStart with:\n";
+  for (const std::string& line : program.examples) text += fmt::format("  {}\n", line);
+  return text + fmt::format("\n{}\n\nExit status: {}\n", program.footer, program.exit_status);
 }
 
 [[noreturn]] void refuse_unknown_command(const std::string& name) {
@@ -398,20 +411,31 @@ Command parse_command_line(Arguments arguments, const Settings& settings) {
   if (name == "help" && arguments.size() == 2) {
     return parse_command_line(std::vector<std::string>{arguments[1], "--help"}, settings);
   }
-  if (name == "--help" || name == "-h" || name == "help") return HelpCommand{program_help()};
+  if (name == "--help" || name == "-h" || name == "help") return HelpCommand{program_help(), {}};
   if (name == "--version") return VersionCommand{};
   for (const CommandEntry& entry : kCommands) {
     if (entry.name != name) continue;
     try {
       return entry.parse(arguments.subspan(1), settings);
     } catch (const HelpRequested& help) {
-      return HelpCommand{help.text};
+      return HelpCommand{help.text, help.description};
     } catch (const Error& error) {
       if (!error.hint().empty()) throw;
       throw Error(error.code(), error.what(), fmt::format("see `trtmc {} --help`", name));
     }
   }
   refuse_unknown_command(name);
+}
+
+ProgramDescription describe_program() {
+  ProgramDescription program = program_overview();
+  for (CommandDescription& command : program.commands) {
+    const std::string arguments[] = {command.name, "--help"};
+    std::string summary = std::move(command.summary);
+    command = std::get<HelpCommand>(parse_command_line(arguments, Settings())).description;
+    command.summary = std::move(summary);
+  }
+  return program;
 }
 
 }  // namespace trtmc

@@ -2,43 +2,26 @@
 // and config file have been weighed and contradictions refused.
 #pragma once
 
-#include <ctime>
 #include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <variant>
 #include <vector>
 
 #include "builder/build_plan.h"
+#include "cli/command_description.h"
 #include "cli/console.h"
 #include "cli/settings.h"
 #include "engine/loaded_model.h"
 #include "hub/hub_id.h"
-#include "model/sampling.h"
+#include "trtmc/trtmc.h"
 
 namespace trtmc {
 
-// What the request says about sampling; the rest comes from the bundle.
-struct SamplingOptions {
-  std::optional<double> temperature, top_p, min_p;
-  std::optional<double> repetition_penalty, presence_penalty, frequency_penalty;
-  std::optional<int> top_k;
-  std::vector<std::pair<TokenId, float>> logit_bias;
-  std::optional<uint64_t> seed;
-  int max_tokens = 0;  // 0: to the context's end.
-  std::vector<std::string> stop;
-};
-
-struct ChatOptions {
-  std::optional<std::string> system;
-  std::optional<bool> think;  // Nothing: the template's own default.
-  std::optional<std::tm> date;
-};
-
 struct HelpCommand {
   std::string text;
+  CommandDescription description{};  // Of a command's help.
 };
 struct VersionCommand {
   LogOptions log;
@@ -77,7 +60,7 @@ struct RunCommand {
   ChatOptions chat;
   bool chat_requested = false;  // An option was given that only the chat template can honour.
   std::filesystem::path tools;  // Empty: none.
-  SamplingOptions sampling;
+  GenerationOptions sampling;
   std::optional<int> logprobs;
   bool json = false;
 };
@@ -86,13 +69,13 @@ struct ChatCommand {
   std::filesystem::path bundle;
   LoadOptions load;
   ChatOptions chat;
-  SamplingOptions sampling;
+  GenerationOptions sampling;
 };
 struct PromptCommand {
   LogOptions log;
   std::filesystem::path bundle;
   std::filesystem::path file;  // Empty: standard input.
-  std::optional<std::tm> date;
+  std::string date;            // Empty: today.
   bool ids = false;
 };
 struct TokenizeCommand {
@@ -147,5 +130,8 @@ using Command =
 
 // `arguments` without the program's name. Throws kInvalidArgument with a hint.
 Command parse_command_line(std::span<const std::string> arguments, const Settings& settings);
+
+// Everything that --help of the program and of its commands says.
+ProgramDescription describe_program();
 
 }  // namespace trtmc

@@ -13,10 +13,6 @@
 namespace trtmc {
 namespace {
 
-struct SharedOption {
-  const char* name;
-  const char* variable;
-};
 constexpr SharedOption kSharedOptions[] = {
     {"backend", "TRTMC_BACKEND"},     {"threads", "TRTMC_THREADS"}, {"context", "TRTMC_CONTEXT"},
     {"kv-memory", "TRTMC_KV_MEMORY"}, {"kv-type", "TRTMC_KV_TYPE"}, {"cpu-isa", "TRTMC_CPU_ISA"},
@@ -56,6 +52,8 @@ std::optional<std::string> parse_value(std::string_view text) {
 }
 
 }  // namespace
+
+std::span<const SharedOption> shared_options() { return kSharedOptions; }
 
 Settings::Settings(const Environment& environment) {
   if (const auto folder = user_folder(environment, "XDG_CONFIG_HOME", ".config")) {

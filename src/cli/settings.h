@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -24,7 +25,7 @@ class Settings {
   // Throws kInvalidArgument naming the line of a config file that can't be read as one.
   explicit Settings(const Environment& environment);
 
-  // `option` without its dashes, one of shared_option_names().
+  // `option` without its dashes, one of shared_options().
   std::optional<Value> find(std::string_view option) const;
 
  private:
@@ -32,6 +33,13 @@ class Settings {
 
   std::map<std::string, Value, std::less<>> values_;
 };
+
+// The options that can be set so, each with its variable: {"threads", "TRTMC_THREADS"}.
+struct SharedOption {
+  const char* name;
+  const char* variable;
+};
+std::span<const SharedOption> shared_options();
 
 // A folder of the XDG base directory specification with /trtmc below it: the variable if it holds
 // an absolute path, else `fallback` below the home folder. Nothing if there is no home either.

@@ -88,6 +88,7 @@ void declare_load(CommandParser& parser, LoadOptions& load) {
   parser.shared_option("--backend", "NAME",
                        "auto, cpu or reference (default: auto, the best one here)",
                        [&load](const std::string& text) { load.backend = text; });
+  parser.choices({"auto", "cpu", "reference"});
   declare_threads(parser, load.executor.num_threads);
   parser.shared_option("--context", "N", "tokens of context (default: the model's own)",
                        integer_into(load.executor.context_length, 1, kMaxInt));
@@ -105,9 +106,11 @@ void declare_load(CommandParser& parser, LoadOptions& load) {
                          load.executor.kv_type =
                              parse_name(text, kNames) == 0 ? KvType::kF32 : KvType::kBF16;
                        });
+  parser.choices({"f32", "bf16"});
   parser.shared_option("--cpu-isa", "NAME",
                        "CPU instruction set: avx512, avx2, generic (default: the best one here)",
                        [&load](const std::string& text) { load.executor.isa = text; });
+  parser.choices({"avx512", "avx2", "generic"});
 }
 
 void declare_file(CommandParser& parser, std::filesystem::path& file, std::string_view what) {
@@ -115,9 +118,12 @@ void declare_file(CommandParser& parser, std::filesystem::path& file, std::strin
                 path_into(file));
 }
 
-void declare_date(CommandParser& parser, std::optional<std::tm>& date) {
+void declare_date(CommandParser& parser, std::string& date) {
   parser.option("--date", "YYYY-MM-DD", "the day that the prompt names (default: today)",
-                [&date](const std::string& text) { date = parse_date(text); });
+                [&date](const std::string& text) {
+                  parse_date(text);  // Throws.
+                  date = text;
+                });
 }
 
 void declare_chat(CommandParser& parser, ChatOptions& chat) {
@@ -131,7 +137,7 @@ void declare_chat(CommandParser& parser, ChatOptions& chat) {
   declare_date(parser, chat.date);
 }
 
-void declare_sampling(CommandParser& parser, SamplingOptions& sampling) {
+void declare_sampling(CommandParser& parser, GenerationOptions& sampling) {
   parser.group("Sampling (default: the bundle's own values, else the model's plain distribution)");
   declare_number(parser, "--temperature", sampling.temperature, 0, kInfinity,
                  "0 takes the most likely token each time");
@@ -189,7 +195,7 @@ void check_load(const CommandParser& parser, const LoadOptions& load) {
 
 void check_chat(const CommandParser& parser) { parser.refuse_together("--think", "--no-think"); }
 
-void check_sampling(const CommandParser& parser, const SamplingOptions& sampling) {
+void check_sampling(const CommandParser& parser, const GenerationOptions& sampling) {
   if (sampling.temperature != 0.0) return;
   constexpr std::string_view kWhen = "at --temperature 0, which takes the most likely token";
   if (sampling.top_k.value_or(0) != 0) parser.refuse_without_effect("--top-k", kWhen);

@@ -16,15 +16,15 @@ void declare_threads(CommandParser& parser, int& threads);
 // Backend, threads, context, KV memory and type, instruction set.
 void declare_load(CommandParser& parser, LoadOptions& load);
 void declare_file(CommandParser& parser, std::filesystem::path& file, std::string_view what);
-void declare_date(CommandParser& parser, std::optional<std::tm>& date);
+void declare_date(CommandParser& parser, std::string& date);
 // --system, --think, --no-think, --date.
 void declare_chat(CommandParser& parser, ChatOptions& chat);
-void declare_sampling(CommandParser& parser, SamplingOptions& sampling);
+void declare_sampling(CommandParser& parser, GenerationOptions& sampling);
 
 // After parse(): contradictions among them.
 void check_log(const CommandParser& parser, LogOptions& log);
 void check_load(const CommandParser& parser, const LoadOptions& load);
 void check_chat(const CommandParser& parser);
-void check_sampling(const CommandParser& parser, const SamplingOptions& sampling);
+void check_sampling(const CommandParser& parser, const GenerationOptions& sampling);
 
 }  // namespace trtmc

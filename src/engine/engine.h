@@ -16,12 +16,6 @@ struct EngineOptions {
   int max_tokens_per_step = 512;  // A step's token budget, prompts and answers together.
 };
 
-struct Usage {
-  int prompt_tokens = 0;
-  int completion_tokens = 0;  // Of all choices, without stop ids.
-  int cached_tokens = 0;      // Of the prompt, taken over from earlier requests.
-};
-
 struct PromptScores {
   std::vector<TokenScore> tokens;  // [prompt - 1]: of prompt token i + 1 given those before it.
 };

@@ -13,7 +13,6 @@
 
 namespace trtmc {
 
-enum class FinishReason { kStop, kLength, kCancelled, kError };
 std::string_view to_string(FinishReason reason);  // "stop", "length", "cancelled", "error"
 
 enum class Priority { kLow, kNormal, kHigh };

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/engine.h"
 #include "engine/loaded_model.h"
 
 namespace trtmc {
@@ -22,5 +23,10 @@ struct TextScore {
 // for ids outside the vocabulary.
 TextScore score_tokens(const EngineModel& model, std::span<const TokenId> ids, int window);
 TextScore score_tokens(const LoadedModel& model, std::span<const TokenId> ids, int window);
+
+// The same through an engine that runs `model`, beside whatever else it runs. Its windows must be
+// shorter than the context, since the engine looks for room for an answer.
+TextScore score_tokens(Engine& engine, const EngineModel& model, std::span<const TokenId> ids,
+                       int window);
 
 }  // namespace trtmc

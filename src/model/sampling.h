@@ -45,11 +45,6 @@ struct TokenCount {
   int in_output;
 };
 
-struct TokenLogprob {
-  TokenId token;
-  float logprob;
-};
-
 // Everything that a sampler on any device needs for one row of logits.
 struct SampleRow {
   int row;  // Index among the step's rows with logits.

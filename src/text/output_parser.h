@@ -20,15 +20,9 @@
 
 #include "text/output_markers.h"
 #include "text/tool_call_scan.h"
+#include "trtmc/values.h"
 
 namespace trtmc {
-
-struct ToolCall {
-  std::string name;
-  std::string arguments;  // The model's own JSON text, also if it wrote it as a string; "{}" if it
-                          // gave none or null.
-  bool operator==(const ToolCall&) const = default;
-};
 
 // What one append() adds.
 struct OutputDelta {
