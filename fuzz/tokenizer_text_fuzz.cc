@@ -110,7 +110,9 @@ void check_ids(std::string_view bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   trtmc::FuzzInput input(data, size);
   std::vector<std::string> stops;
-  for (size_t left = input.below(4); left > 0; --left) stops.emplace_back(input.until("\n"));
+  for (size_t left = input.below(4); left > 0; --left) {
+    stops.push_back(trtmc::replace_invalid_utf8(input.until("\n")));
+  }
   std::vector<size_t> sizes{1 + input.below(7)};
   for (size_t left = input.below(4); left > 0; --left) sizes.push_back(1 + input.below(40));
   const std::string_view text = input.rest();

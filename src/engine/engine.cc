@@ -14,6 +14,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/utf8.h"
 #include "engine/engine_invariants.h"
 #include "engine/request_run.h"
 #include "engine/scheduler.h"
@@ -50,6 +51,7 @@ void check_request(const GenerationRequest& request, const EngineModel& model, i
                       model.vocab_size));
   for (const std::string& stop : request.stop) {
     require(!stop.empty(), "stop: an empty string, expected text");
+    require(!find_invalid_utf8(stop), "stop: not UTF-8, expected text");
   }
   if (!request.stop.empty() && !model.tokenizer) {
     throw Error(ErrorCode::kUnsupported,

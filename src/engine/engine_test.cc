@@ -446,6 +446,7 @@ TEST_F(EngineTest, RefusesRequestsThatCantRunAndSaysWhy) {
   EXPECT_THAT(complaint([](auto& r) { r.logprobs = 51; }), HasSubstr("logprobs: 51"));
   EXPECT_THAT(complaint([](auto& r) { r.stop_ids = {77}; }), HasSubstr("stop_ids: 77"));
   EXPECT_THAT(complaint([](auto& r) { r.stop = {""}; }), HasSubstr("stop: an empty"));
+  EXPECT_THAT(complaint([](auto& r) { r.stop = {"a\xC3"}; }), HasSubstr("stop: not UTF-8"));
   EXPECT_THAT(complaint([](auto& r) { r.sampling.top_p = 2; }), HasSubstr("top_p: 2"));
   EXPECT_THAT(complaint([](auto& r) { r.sampling.logit_bias = {{50, 1}}; }), HasSubstr("bias: 50"));
   EXPECT_THAT(complaint([](auto& r) { r.stop = {"x"}; }), HasSubstr("another code stop: strings"));

@@ -14,7 +14,7 @@ namespace trtmc {
 
 class TextStream {
  public:
-  // Empty stop strings are none.
+  // Stop strings are UTF-8, or code points could come in halves; empty ones are none.
   explicit TextStream(std::vector<std::string> stop_strings = {});
 
   // The text that is now certain. Once a stop string has been met: stopped() is true, nothing of it
