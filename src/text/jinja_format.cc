@@ -245,7 +245,7 @@ class BraceFormatter {
 
   // A field's number is digits alone; with a sign or a space it is a name.
   static std::optional<int64_t> parse_index(std::string_view name) {
-    const auto is_other = [](char c) { return c >= 0 && (c < '0' || c > '9'); };
+    const auto is_other = [](char c) { return (c & 0x80) == 0 && (c < '0' || c > '9'); };
     return std::ranges::any_of(name, is_other) ? std::nullopt : parse_integer(name);
   }
 
