@@ -1,6 +1,6 @@
 # The kernels once for every instruction set that the target's processors may have; which one runs
 # is decided there (dispatch.cc).
-set(options -ffp-contract=off -fno-math-errno)
+set(options -fno-math-errno)
 trtmc_cpu_kernels(generic ${options})
 set(TRTMC_KERNEL_OBJECTS $<TARGET_OBJECTS:trtmc_kernels_generic>)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
