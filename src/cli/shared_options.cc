@@ -107,10 +107,11 @@ void declare_load(CommandParser& parser, LoadOptions& load) {
                              parse_name(text, kNames) == 0 ? KvType::kF32 : KvType::kBF16;
                        });
   parser.choices({"f32", "bf16"});
-  parser.shared_option("--cpu-isa", "NAME",
-                       "CPU instruction set: avx512, avx2, generic (default: the best one here)",
-                       [&load](const std::string& text) { load.executor.isa = text; });
-  parser.choices({"avx512", "avx2", "generic"});
+  parser.shared_option(
+      "--cpu-isa", "NAME",
+      "CPU instruction set: avx512, avx2, neon, generic (default: the best one here)",
+      [&load](const std::string& text) { load.executor.isa = text; });
+  parser.choices({"avx512", "avx2", "neon", "generic"});
 }
 
 void declare_file(CommandParser& parser, std::filesystem::path& file, std::string_view what) {

@@ -23,6 +23,10 @@ const KernelTable& kernel_table();
 namespace avx512 {
 const KernelTable& kernel_table();
 }
+#elif defined(__aarch64__)
+namespace neon {
+const KernelTable& kernel_table();
+}
 #endif
 
 namespace {
@@ -30,7 +34,7 @@ namespace {
 struct InstructionSet {
   std::string_view name;
   bool runs_here;
-  const KernelTable& (*kernels)();
+  const KernelTable& (*kernels)();  // Null for other processors' sets, which never run here.
 };
 
 #if defined(__x86_64__)
@@ -75,18 +79,31 @@ X86Features x86_features() {
   return features;
 }
 
-std::array<InstructionSet, 3> instruction_sets() {
+std::array<InstructionSet, 4> instruction_sets() {
   static const X86Features kFeatures = x86_features();
   return {{{"avx512", kFeatures.avx512, avx512::kernel_table},
            {"avx2", kFeatures.avx2, avx2::kernel_table},
+           {"neon", false, nullptr},
+           {"generic", true, generic::kernel_table}}};
+}
+
+#elif defined(__aarch64__)
+
+// Nothing is asked of the processor: Linux runs on 64-bit ARM only where there is NEON.
+std::array<InstructionSet, 4> instruction_sets() {
+  return {{{"avx512", false, nullptr},
+           {"avx2", false, nullptr},
+           {"neon", true, neon::kernel_table},
            {"generic", true, generic::kernel_table}}};
 }
 
 #else
 
-// No kernels for NEON yet: the generic ones are what the compiler makes of 128-bit vectors.
-std::array<InstructionSet, 1> instruction_sets() {
-  return {{{"generic", true, generic::kernel_table}}};
+std::array<InstructionSet, 4> instruction_sets() {
+  return {{{"avx512", false, nullptr},
+           {"avx2", false, nullptr},
+           {"neon", false, nullptr},
+           {"generic", true, generic::kernel_table}}};
 }
 
 #endif

@@ -9,6 +9,8 @@
 #include "backends/cpu/kernels/simd_avx512.h"
 #elif defined(TRTMC_ISA_avx2)
 #include "backends/cpu/kernels/simd_avx2.h"
+#elif defined(TRTMC_ISA_neon)
+#include "backends/cpu/kernels/simd_neon.h"
 #else
 #include "backends/cpu/kernels/simd_generic.h"
 #endif

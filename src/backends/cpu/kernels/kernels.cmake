@@ -12,4 +12,8 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
   endif()
   list(APPEND TRTMC_KERNEL_OBJECTS
        $<TARGET_OBJECTS:trtmc_kernels_avx2> $<TARGET_OBJECTS:trtmc_kernels_avx512>)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+  # g++ would load all tokens of a tile before it multiplies the first, and then lacks registers for the sums.
+  trtmc_cpu_kernels(neon ${options} $<$<CXX_COMPILER_ID:GNU>:-fno-schedule-insns>)
+  list(APPEND TRTMC_KERNEL_OBJECTS $<TARGET_OBJECTS:trtmc_kernels_neon>)
 endif()

@@ -440,5 +440,20 @@ TEST(Dispatch, RefusesAnUnknownNameWithThoseItKnows) {
   }
 }
 
+// No processor has both x86's and ARM's.
+TEST(Dispatch, RefusesAnInstructionSetThatThisMachineLacks) {
+  const std::string best = available_kernels().front()->name;
+  const std::string other = best == "neon" ? "avx2" : "neon";
+  try {
+    choose_kernels(other);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
+    EXPECT_NE(std::string(error.what()).find("can't run " + other + ", only " + best),
+              std::string::npos)
+        << error.what();
+  }
+}
+
 }  // namespace
 }  // namespace trtmc::cpu
