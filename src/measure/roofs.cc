@@ -8,6 +8,8 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 namespace trtmc {
@@ -48,6 +50,18 @@ __attribute__((target("avx2,fma"))) void multiply_add_256() {
     }
   }
   sink += static_cast<uint64_t>(_mm256_cvtss_f32(sums[0]));
+}
+#elif defined(__aarch64__)
+void multiply_add_128() {
+  float32x4_t sums[2 * kChains] = {};  // Up to four units, each four cycles late.
+  const float32x4_t factor = vdupq_n_f32(0.5F);
+  for (int64_t round = 0; round < kRounds / 2; ++round) {
+    for (float32x4_t& sum : sums) {
+      sum = vfmaq_f32(factor, sum, factor);
+      asm volatile("" : "+w"(sum));
+    }
+  }
+  sink += static_cast<uint64_t>(vgetq_lane_f32(sums[0], 0));
 }
 #endif
 
@@ -100,6 +114,10 @@ double multiply_add_peak(ThreadPool& pool) {
   pool.run([&](int) { wide ? multiply_add_512() : multiply_add_256(); });
   const double operations = 2.0 * kRounds * kChains * (wide ? 16 : 8) * pool.num_threads();
   return operations / seconds_since(start);
+#elif defined(__aarch64__)
+  const auto start = Clock::now();
+  pool.run([](int) { multiply_add_128(); });
+  return 2.0 * kRounds * kChains * 4 * pool.num_threads() / seconds_since(start);
 #else
   return 0;  // Not measured.
 #endif
