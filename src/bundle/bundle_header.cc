@@ -14,6 +14,7 @@ namespace trtmc {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "the format is little-endian");
+static_assert(sizeof(size_t) == sizeof(uint64_t), "a bundle is mapped whole, whatever its size");
 
 // As PNG's: not text, and damaged by whatever translates line ends.
 constexpr std::array<unsigned char, 8> kMagic{0x89, 'T', 'R', 'T', 'M', 'C', '\r', '\n'};
