@@ -40,7 +40,7 @@ std::optional<HubId> hub_id_of_folder(std::string_view folder) {
   if (!folder.starts_with(kFolderPrefix)) return {};
   std::string id(folder.substr(kFolderPrefix.size()));
   const size_t between = id.find("--");
-  if (between != id.npos) id.replace(between, 2, "/");
+  if (between != id.npos) id.replace(between, 2, 1, '/');
   return parse_hub_id(id);
 }
 
