@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what building and testing trtmc needs on Debian 12 (or a relative), and nothing when it is
-# there already. `--tests` adds what only the tests use.
+# there already. `--tests` adds what only the tests use, `--arm64` what only the cross build does.
 set -eu
 
 build="g++ cmake ninja-build pkg-config ccache mold
@@ -8,8 +8,11 @@ build="g++ cmake ninja-build pkg-config ccache mold
 tests="libgtest-dev libgmock-dev libbenchmark-dev clang clang-format clang-tidy libclang-rt-14-dev llvm
   python3 python3-venv dpkg-dev zsh fish groff-base"
 
+arm64="g++-aarch64-linux-gnu qemu-user"
+
 wanted=$build
 [ "${1:-}" = "--tests" ] && wanted="$build $tests"
+[ "${1:-}" = "--arm64" ] && wanted="$build $arm64"
 
 missing=""
 for package in $wanted; do

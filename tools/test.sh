@@ -45,6 +45,12 @@ stage_tsan() {  # What has threads: the pool, the backends, the engine, the libr
 }
 stage_clang() { build clang; ctest --preset clang -j "$jobs" -L 'unit' -LE "$quick"; }
 stage_tidy() { tools/tidy.sh; }
+stage_arm64() {  # For 64-bit ARM, run by qemu: docs/arm64.md.
+  tools/arm64_sysroot.sh
+  build arm64
+  ctest --preset arm64 -j "$jobs" -L '^(unit|conformance)$'
+  ctest --preset arm64 -R '^transcript\.cli_golden$'
+}
 stage_fuzz() { tools/fuzz.sh 5; }
 # docs/ as a site, its links, its list of messages.
 stage_docs() { venv .venv-docs docs/requirements.txt; configure dev; ctest --preset dev -j "$jobs" -L docs; }
@@ -62,5 +68,5 @@ case "${1:-}" in
   "") run format dev ;;
   --all) run format docs tidy asan fuzz tsan dev ;;
   --stage) run "$2" ;;
-  *) echo "usage: tools/test.sh [--all | --stage format|docs|dev|release|asan|tsan|clang|tidy|fuzz]" >&2; exit 2 ;;
+  *) echo "usage: tools/test.sh [--all | --stage format|docs|dev|release|asan|tsan|clang|tidy|fuzz|arm64]" >&2; exit 2 ;;
 esac
