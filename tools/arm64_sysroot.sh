@@ -1,7 +1,7 @@
 #!/bin/bash
-# Makes a folder with the arm64 libraries that the cross build links (docs/arm64.md), out of Debian's own
-# packages, unpacked and not installed: neither root's rights nor a foreign architecture in dpkg are needed.
-# `tools/arm64_sysroot.sh [FOLDER]`, default build/arm64-sysroot. Does nothing when the folder is complete.
+# Makes build/arm64-sysroot, the libraries that the cross build for 64-bit ARM links (docs/arm64.md): Debian's own
+# packages, unpacked and not installed, so that dpkg need know no foreign architecture. Installs the cross compiler
+# and qemu. Does nothing when all is there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tools/install_deps.sh --arm64
@@ -10,7 +10,7 @@ tools/install_deps.sh --arm64
 packages="libc6-dev libstdc++6 libgcc-s1 libfmt-dev libssl-dev libcurl4-openssl-dev libxxhash-dev libpcre2-dev
   libedit-dev libzstd-dev nlohmann-json3-dev libcli11-dev libgtest-dev libgmock-dev libbenchmark-dev"
 
-sysroot=$(realpath -m "${1:-build/arm64-sysroot}")
+sysroot=$PWD/build/arm64-sysroot
 made_from="$(sha256sum <"tools/$(basename "$0")")"
 [ "$(cat "$sysroot/.made_from" 2>/dev/null)" = "$made_from" ] && exit 0
 echo "making $sysroot"

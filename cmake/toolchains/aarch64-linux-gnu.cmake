@@ -5,10 +5,7 @@ set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
 
-set(TRTMC_ARM64_SYSROOT ${CMAKE_CURRENT_LIST_DIR}/../../build/arm64-sysroot CACHE PATH
-    "Folder made by tools/arm64_sysroot.sh")
-list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES TRTMC_ARM64_SYSROOT)
-get_filename_component(CMAKE_SYSROOT ${TRTMC_ARM64_SYSROOT} ABSOLUTE)
+get_filename_component(CMAKE_SYSROOT ${CMAKE_CURRENT_LIST_DIR}/../../build/arm64-sysroot ABSOLUTE)
 if(NOT EXISTS ${CMAKE_SYSROOT}/.made_from)
   message(FATAL_ERROR "there are no arm64 libraries in ${CMAKE_SYSROOT}: run tools/arm64_sysroot.sh first")
 endif()
