@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kDefaultRevision = "main";
-constexpr size_t kMaxListingBytes = 32 << 20;
+constexpr size_t kMaxListingBytes = 8 << 20;
 constexpr uint64_t kMaxConfigBytes = 16 << 20;
 
 std::string revision_of(const HubSource& source) {

@@ -217,7 +217,7 @@ class Faults(Case):
 
     def test_an_endless_answer_is_refused(self):
         self.hub.fault("hub", "/api/", Endless())
-        self.refused(4, "the server sends more than 33554432 bytes")
+        self.refused(4, "the server sends more than 8388608 bytes")
 
     def test_endless_headers_are_no_answer(self):
         self.hub.fault("hub", "/api/", Lie(b"", {f"X-{i}": "x" * 8000 for i in range(60)}))
