@@ -40,8 +40,8 @@ stage_release() { oracles; build release -DTRTMC_TESTS=ON -DTRTMC_BENCH=ON; ctes
 stage_asan() { build asan; ctest --preset asan -j "$jobs" -LE "$quick|differential|transcript|e2e"; }
 stage_tsan() {  # What has threads: the pool, the backends, the engine, the library, downloads.
   configure tsan
-  cmake --build --preset tsan -j "$jobs" --target base_tests engine_tests api_tests conformance_tests hub_tests -- --quiet
-  ctest --preset tsan -j "$jobs" -LE "$quick" -R '^(base|engine|api|conformance|hub)\.'
+  cmake --build --preset tsan -j "$jobs" --target base_tests engine_tests api_tests library_tests conformance_tests hub_tests -- --quiet
+  ctest --preset tsan -j "$jobs" -LE "$quick" -R '^(base|engine|api|library|conformance|hub)\.'
 }
 stage_clang() { build clang; ctest --preset clang -j "$jobs" -L 'unit' -LE "$quick"; }
 stage_tidy() { tools/tidy.sh; }
