@@ -16,8 +16,12 @@ class HostLogits final : public Logits {
   int num_rows() const override { return num_rows_; }
   int vocab_size() const override { return vocab_size_; }
   void copy_row(int row, std::span<float> out) const override;
+  // Where they lie, without copies.
+  void sample(std::span<const SampleRow> rows, std::span<Sampled> out) const override;
 
  private:
+  std::span<const float> row_values(int row) const;  // [vocab_size]
+
   std::span<const float> values_;
   int num_rows_ = 0;
   int vocab_size_ = 0;

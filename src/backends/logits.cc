@@ -47,11 +47,19 @@ HostLogits::HostLogits(std::span<const float> values, int num_rows, int vocab_si
               "logits of another shape");
 }
 
-void HostLogits::copy_row(int row, std::span<float> out) const {
+std::span<const float> HostLogits::row_values(int row) const {
   TRTMC_CHECK(row >= 0 && row < num_rows_, "a row of logits that was not asked for");
+  return values_.subspan(static_cast<size_t>(row) * row_stride_, static_cast<size_t>(vocab_size_));
+}
+
+void HostLogits::copy_row(int row, std::span<float> out) const {
   TRTMC_CHECK(out.size() == static_cast<size_t>(vocab_size_), "a row of logits is the vocabulary");
-  std::ranges::copy(values_.subspan(static_cast<size_t>(row) * row_stride_, out.size()),
-                    out.begin());
+  std::ranges::copy(row_values(row), out.begin());
+}
+
+void HostLogits::sample(std::span<const SampleRow> rows, std::span<Sampled> out) const {
+  TRTMC_CHECK(rows.size() == out.size(), "one result for each row");
+  for (size_t i = 0; i < rows.size(); ++i) out[i] = sample_token(row_values(rows[i].row), rows[i]);
 }
 
 }  // namespace trtmc

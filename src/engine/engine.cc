@@ -19,6 +19,7 @@
 #include "engine/request_run.h"
 #include "engine/scheduler.h"
 #include "engine/step_arrays.h"
+#include "engine/token_draws.h"
 #include "engine/token_stream.h"
 
 namespace trtmc {
@@ -63,6 +64,7 @@ SchedulerOptions scheduler_options(const EngineModel& model, const EngineOptions
   SchedulerOptions result{.limits = model.executor->limits()};
   result.limits.max_tokens_per_step =
       std::clamp(options.max_tokens_per_step, 1, result.limits.max_tokens_per_step);
+  result.keeps_blocks = options.prefix_cache;
   // The engine bounds its queue by requests, before they come here.
   result.max_waiting = std::numeric_limits<int>::max();
   return result;
@@ -107,10 +109,9 @@ struct Engine::Impl {
   // One step.
   void step();
   const Logits& compute(const StepPlan& plan);
-  std::vector<Accepted> sample(const StepPlan& plan, const Logits& logits);
   void score_prompts(const StepPlan& plan, const Logits& logits);
   void score_prompt(const PlanRow& row, int first_logits_row, const Logits& logits);
-  void deliver(const StepPlan& plan);
+  void finish_or_guess();
   void fail_step(const StepPlan& plan, ErrorCode code, const std::string& message);
 
   RequestRun& run_of(SequenceId id);
@@ -124,9 +125,9 @@ struct Engine::Impl {
   Scheduler scheduler;
   std::vector<std::unique_ptr<RequestRun>> runs;  // In the order of their ids.
   SequenceId next_id = 1;
+
   StepArrays arrays;
-  std::vector<SampleRow> sample_rows;
-  std::vector<Sampled> sampled;  // [sample_rows]
+  TokenDraws draws;
 
   std::thread thread;
 };
@@ -186,9 +187,10 @@ void Engine::Impl::start(RequestRun& run) {
 }
 
 RequestRun& Engine::Impl::run_of(SequenceId id) {
-  const auto place = std::ranges::find_if(runs, [&](const auto& run) { return run->has(id); });
-  TRTMC_CHECK(place != runs.end(), "a sequence of no request");
-  return **place;
+  const auto after = std::ranges::upper_bound(
+      runs, id, {}, [](const std::unique_ptr<RequestRun>& run) { return run->first_id(); });
+  TRTMC_CHECK(after != runs.begin() && (*std::prev(after))->has(id), "a sequence of no request");
+  return **std::prev(after);
 }
 
 void Engine::Impl::leave_queue(RequestRun& run) {
@@ -243,15 +245,16 @@ void Engine::Impl::sweep() {
 }
 
 void Engine::Impl::step() {
-  const StepPlan plan = scheduler.plan();
+  const StepPlan& plan = scheduler.plan();
   if (plan.rows.empty()) return;
   for (const PlanRow& row : plan.rows) leave_queue(run_of(row.sequence));
   try {
     const Logits& logits = compute(plan);
     score_prompts(plan, logits);
-    const std::vector<Accepted> accepted = sample(plan, logits);
+    const auto accepted = draws.draw(plan, logits, scheduler,
+                                     [this](SequenceId id) -> RequestRun& { return run_of(id); });
     scheduler.commit(plan, accepted);
-    deliver(plan);
+    finish_or_guess();
   } catch (const Error& error) {
     fail_step(plan, error.code(), error.what());
   } catch (const std::bad_alloc&) {
@@ -259,10 +262,9 @@ void Engine::Impl::step() {
   } catch (const std::exception& error) {
     fail_step(plan, ErrorCode::kInternal, error.what());
   }
-#ifndef NDEBUG
+  if (!options.checks_invariants) return;
   const auto violation = find_violation(take_snapshot(scheduler));
   TRTMC_CHECK(!violation, violation->c_str());
-#endif
 }
 
 const Logits& Engine::Impl::compute(const StepPlan& plan) {
@@ -272,36 +274,18 @@ const Logits& Engine::Impl::compute(const StepPlan& plan) {
     const Sequence& sequence = *scheduler.find(row.sequence);
     const auto tokens =
         std::span(sequence.tokens)
-            .subspan(static_cast<size_t>(row.start), static_cast<size_t>(row.count));
-    arrays.add(tokens, row.start, sequence.blocks, row.logits_from);
+            .subspan(static_cast<size_t>(row.start), static_cast<size_t>(row.num_known()));
+    const auto drafts = std::span(sequence.draft).first(static_cast<size_t>(row.num_drafts));
+    arrays.add(tokens, drafts, row.start, sequence.blocks, row.logits_from);
   }
   model.executor->submit(arrays.batch());
   return model.executor->wait();
 }
 
-std::vector<Accepted> Engine::Impl::sample(const StepPlan& plan, const Logits& logits) {
-  sample_rows.clear();
-  int logits_end = 0;
-  for (const PlanRow& row : plan.rows) {
-    logits_end += row.num_logits();
-    if (!row.samples) continue;
-    sample_rows.push_back(run_of(row.sequence).sample_row(row.sequence, logits_end - 1));
-  }
-  sampled.resize(sample_rows.size());
-  logits.sample(sample_rows, sampled);
-
-  std::vector<Accepted> accepted(plan.rows.size());
-  size_t next = 0;
-  for (size_t i = 0; i < plan.rows.size(); ++i) {
-    if (plan.rows[i].samples) accepted[i].tokens = {sampled[next++].token};
-  }
-  return accepted;
-}
-
 void Engine::Impl::score_prompts(const StepPlan& plan, const Logits& logits) {
   int first = 0;
   for (const PlanRow& row : plan.rows) {
-    if (row.num_logits() > (row.samples ? 1 : 0)) score_prompt(row, first, logits);
+    if (row.num_scored() > 0) score_prompt(row, first, logits);
     first += row.num_logits();
   }
 }
@@ -310,7 +294,7 @@ void Engine::Impl::score_prompts(const StepPlan& plan, const Logits& logits) {
 void Engine::Impl::score_prompt(const PlanRow& row, int first_logits_row, const Logits& logits) {
   RequestRun& run = run_of(row.sequence);
   const std::vector<TokenId>& tokens = scheduler.find(row.sequence)->tokens;
-  const int count = row.num_logits() - (row.samples ? 1 : 0);
+  const int count = row.num_scored();
   const int start = row.start + row.logits_from;
   std::vector<ScoreRow> rows;
   rows.reserve(static_cast<size_t>(count));
@@ -326,13 +310,16 @@ void Engine::Impl::score_prompt(const PlanRow& row, int first_logits_row, const 
   }
 }
 
-void Engine::Impl::deliver(const StepPlan& plan) {
-  size_t next = 0;
-  for (const PlanRow& row : plan.rows) {
-    if (!row.samples) continue;
-    RequestRun& run = run_of(row.sequence);
-    run.accept(row.sequence, sampled[next++]);
-    if (run.has_ended(row.sequence)) scheduler.finish(row.sequence);
+void Engine::Impl::finish_or_guess() {
+  for (const TokenDraws::Draw& draw : draws.draws()) {
+    const SequenceId id = draw.row->sequence;
+    if (draw.run->has_ended(id)) {
+      scheduler.finish(id);
+    } else if (options.speculate) {
+      PromptLookup& lookup = draw.run->lookup(id);
+      if (draw.row->num_drafts > 0) lookup.record(draw.row->num_drafts, draw.num_drawn - 1);
+      scheduler.propose(id, lookup.propose(draw.sequence->tokens));
+    }
   }
 }
 

@@ -14,6 +14,13 @@ namespace trtmc {
 struct EngineOptions {
   int max_queued = 256;           // Waiting requests; beyond it submit() throws kExhausted.
   int max_tokens_per_step = 512;  // A step's token budget, prompts and answers together.
+  bool prefix_cache = true;       // Keeps what has been computed until its memory is needed.
+  bool speculate = false;         // Guesses tokens that repeat; answers stay as they are.
+#ifdef NDEBUG
+  bool checks_invariants = false;  // After every step.
+#else
+  bool checks_invariants = true;
+#endif
 };
 
 struct PromptScores {

@@ -21,6 +21,25 @@ Violation check_order(const std::vector<Sequence>& sequences, std::set<SequenceI
   return std::nullopt;
 }
 
+// A full block is the one that the cache has for its tokens.
+Violation check_full_block(const Sequence& sequence, int index, const EngineSnapshot& snapshot) {
+  const auto i = static_cast<size_t>(index);
+  const auto place = snapshot.cached.find(sequence.blocks[i]);
+  if (place == snapshot.cached.end()) {
+    return fmt::format("{} has a full block {} that is not cached", sequence.id,
+                       sequence.blocks[i]);
+  }
+  if (place->second.parent != (i == 0 ? PrefixCache::kNone : sequence.blocks[i - 1])) {
+    return fmt::format("block {} of {} follows another one", place->first, sequence.id);
+  }
+  const std::vector<TokenId>& tokens = place->second.tokens;
+  if (!std::equal(tokens.begin(), tokens.end(),
+                  sequence.tokens.begin() + static_cast<std::ptrdiff_t>(i * tokens.size()))) {
+    return fmt::format("block {} of {} has other tokens", place->first, sequence.id);
+  }
+  return std::nullopt;
+}
+
 Violation check_running(const Sequence& sequence, const EngineSnapshot& snapshot) {
   const int block_size = snapshot.options.limits.block_size;
   const auto capacity = static_cast<int>(sequence.blocks.size()) * block_size;
@@ -36,6 +55,9 @@ Violation check_running(const Sequence& sequence, const EngineSnapshot& snapshot
   }
   const int most = sequence.size() + static_cast<int>(sequence.draft.size());
   if (capacity >= most + block_size) return fmt::format("{} has blocks too many", sequence.id);
+  for (int i = 0; i < sequence.computed / block_size; ++i) {
+    if (auto violation = check_full_block(sequence, i, snapshot)) return violation;
+  }
   // The next token is written into a block of the sequence's own.
   for (auto i = static_cast<size_t>(sequence.computed / block_size); i < sequence.blocks.size();
        ++i) {
@@ -58,6 +80,7 @@ Violation check_references(const EngineSnapshot& snapshot) {
       ++counted[static_cast<size_t>(block)];
     }
   }
+  for (const auto& [block, cached] : snapshot.cached) ++counted[static_cast<size_t>(block)];
   for (size_t block = 0; block < counted.size(); ++block) {
     if (counted[block] != snapshot.references[block]) {
       return fmt::format("block {} is held {} times but counted {} times", block, counted[block],
@@ -71,19 +94,47 @@ Violation check_references(const EngineSnapshot& snapshot) {
   return std::nullopt;
 }
 
+// Who is idle is held by the cache alone, and goes before the block that it follows.
+Violation check_cache(const EngineSnapshot& snapshot) {
+  std::set<BlockId> idle;
+  for (const BlockId block : snapshot.idle) {
+    const auto place = snapshot.cached.find(block);
+    if (place == snapshot.cached.end() || snapshot.references[static_cast<size_t>(block)] != 1) {
+      return fmt::format("block {} is called idle and is not", block);
+    }
+    if (idle.contains(place->second.parent)) {
+      return fmt::format("block {} would go after the one that it follows", block);
+    }
+    idle.insert(block);
+  }
+  if (!snapshot.options.keeps_blocks && !idle.empty()) return "blocks are kept, and should not be";
+  for (const auto& [block, cached] : snapshot.cached) {
+    if (cached.parent != PrefixCache::kNone && !snapshot.cached.contains(cached.parent)) {
+      return fmt::format("block {} follows one that is not cached", block);
+    }
+    if (snapshot.references[static_cast<size_t>(block)] == 1 && !idle.contains(block)) {
+      return fmt::format("block {} is idle and can't be freed", block);
+    }
+  }
+  return std::nullopt;
+}
+
 Violation check_row(const PlanRow& row, const EngineSnapshot& after) {
   const auto place = std::ranges::find(after.running, row.sequence, &Sequence::id);
   if (place == after.running.end()) return fmt::format("{} does not run", row.sequence);
   const Sequence& sequence = *place;
   if (row.start != sequence.computed) return fmt::format("{} starts elsewhere", row.sequence);
-  const int known = row.count - static_cast<int>(row.draft.size());
+  const int known = row.num_known();
   if (known < 1 || row.start + known > sequence.size()) {
     return fmt::format("{} has {} tokens planned that it has not", row.sequence, known);
   }
   if (row.samples != (row.start + known == sequence.size())) {
     return fmt::format("{} samples without its last token or the other way round", row.sequence);
   }
-  if (!row.draft.empty() && !row.samples) return fmt::format("{} skips to drafts", row.sequence);
+  if (row.num_drafts < 0 || row.num_drafts > static_cast<int>(sequence.draft.size())) {
+    return fmt::format("{} has {} drafts planned that it has not", row.sequence, row.num_drafts);
+  }
+  if (row.num_drafts > 0 && !row.samples) return fmt::format("{} skips to drafts", row.sequence);
   if (row.logits_from < 0 || row.logits_from > (row.samples ? known - 1 : row.count)) {
     return fmt::format("{} has logits of the wrong tokens", row.sequence);
   }
@@ -104,11 +155,17 @@ EngineSnapshot take_snapshot(const Scheduler& scheduler) {
                           .running = {},
                           .waiting = {},
                           .references = {},
+                          .cached = {},
+                          .idle = scheduler.cache().idle_blocks(),
                           .num_free = scheduler.blocks().num_free()};
   for (const auto& sequence : scheduler.running()) snapshot.running.push_back(*sequence);
   for (const auto& sequence : scheduler.waiting()) snapshot.waiting.push_back(*sequence);
   for (BlockId block = 0; block < scheduler.blocks().num_blocks(); ++block) {
     snapshot.references.push_back(scheduler.blocks().references(block));
+    const PrefixCache& cache = scheduler.cache();
+    if (!cache.holds(block)) continue;
+    const auto tokens = cache.tokens(block);
+    snapshot.cached[block] = {cache.parent(block), {tokens.begin(), tokens.end()}};
   }
   return snapshot;
 }
@@ -118,6 +175,7 @@ Violation find_violation(const EngineSnapshot& snapshot) {
   if (auto violation = check_order(snapshot.running, ids)) return violation;
   if (auto violation = check_order(snapshot.waiting, ids)) return violation;
   if (auto violation = check_references(snapshot)) return violation;
+  if (auto violation = check_cache(snapshot)) return violation;
   for (const Sequence& sequence : snapshot.running) {
     if (auto violation = check_running(sequence, snapshot)) return violation;
   }

@@ -2,6 +2,7 @@
 // each call and by debug builds after each step.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,11 +11,18 @@
 
 namespace trtmc {
 
+struct CachedBlock {
+  BlockId parent = PrefixCache::kNone;
+  std::vector<TokenId> tokens;  // [block_size]
+};
+
 // The scheduler's state as values.
 struct EngineSnapshot {
   SchedulerOptions options;
   std::vector<Sequence> running, waiting;
   std::vector<int> references;  // [num_blocks]
+  std::map<BlockId, CachedBlock> cached;
+  std::vector<BlockId> idle;  // The first to go first.
   int num_free = 0;
 };
 

@@ -22,7 +22,8 @@ RequestRun::RequestRun(GenerationRequest request, int max_length, const Tokenize
       counts_tokens_(has_penalties(request_.sampling)) {
   for (int i = 0; i < request_.n; ++i) {
     choices_.push_back({.text = TextStream(request_.stop),
-                        .counts = counts_tokens_ ? TokenCounts(request_.prompt) : TokenCounts()});
+                        .counts = counts_tokens_ ? TokenCounts(request_.prompt) : TokenCounts(),
+                        .lookup = {}});
   }
   if (request_.echo_logprobs) shared_->prompt_scores.tokens.resize(request_.prompt.size() - 1);
 }
@@ -71,7 +72,8 @@ std::string_view RequestRun::shown_bytes(TokenId token) const {
   return tokenizer_->token_bytes(token);
 }
 
-void RequestRun::accept(SequenceId id, const Sampled& sampled) {
+void RequestRun::accept(SequenceId id, Sampled& sampled) {
+  if (is_cancelled()) return end(id, FinishReason::kCancelled);
   if (is_stop(sampled.token)) return end(id, FinishReason::kStop);
   Choice& current = choice(id);
   if (counts_tokens_) current.counts.add_output(sampled.token);
@@ -80,7 +82,7 @@ void RequestRun::accept(SequenceId id, const Sampled& sampled) {
   TokenEvent event = event_for(id);
   event.token = sampled.token;
   event.logprob = sampled.logprob;
-  event.top = sampled.top;
+  event.top = std::move(sampled.top);
   event.text = current.text.append(shown_bytes(sampled.token));
   const int length = static_cast<int>(request_.prompt.size()) + current.num_generated;
   if (length == max_length_ && !current.text.stopped()) {
@@ -108,6 +110,12 @@ void RequestRun::send(Choice& current, TokenEvent event) {
     ++num_ended_;
   }
   shared_->push(std::move(event));
+}
+
+void RequestRun::set_cached_tokens(SequenceId id, int count) {
+  if (id != first_id_) return;
+  const std::lock_guard lock(shared_->mutex);
+  shared_->usage.cached_tokens = count;
 }
 
 void RequestRun::set_prompt_score(int index, TokenScore score) {

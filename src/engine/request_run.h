@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/draft.h"
 #include "engine/engine.h"
 #include "engine/sequence.h"
 #include "engine/token_counts.h"
@@ -37,8 +38,16 @@ class RequestRun {
   // How the next token of `id` is to be drawn from logits row `row`.
   SampleRow sample_row(SequenceId id, int row) const;
 
-  // Takes the next token of `id` and sends what follows from it.
-  void accept(SequenceId id, const Sampled& sampled);
+  // Takes the next token of `id` and sends what follows from it; ends the choice if the request has
+  // been cancelled.
+  void accept(SequenceId id, Sampled& sampled);
+
+  // Guesses the answer's next tokens.
+  PromptLookup& lookup(SequenceId id) { return choice(id).lookup; }
+
+  // How many of the prompt's tokens `id` took over from others; before its first event. What counts
+  // for the request is the first choice.
+  void set_cached_tokens(SequenceId id, int count);
 
   // Ends the choice without a token; once it has ended already this does nothing.
   void end(SequenceId id, FinishReason reason, std::string error = {},
@@ -53,6 +62,7 @@ class RequestRun {
   struct Choice {
     TextStream text;
     TokenCounts counts;
+    PromptLookup lookup;
     int num_generated = 0;
     bool ended = false;
   };

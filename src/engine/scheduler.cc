@@ -1,6 +1,7 @@
 #include "engine/scheduler.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "base/check.h"
@@ -14,26 +15,21 @@ void insert_in_order(Scheduler::Sequences& sequences, std::unique_ptr<Sequence> 
   sequences.insert(place, std::move(sequence));
 }
 
-Scheduler::Sequences::iterator find_in(Scheduler::Sequences& sequences, SequenceId id) {
-  return std::ranges::find_if(sequences, [&](const auto& other) { return other->id == id; });
-}
-
 std::unique_ptr<Sequence> take_from(Scheduler::Sequences& sequences, SequenceId id) {
-  const auto place = find_in(sequences, id);
+  const auto place =
+      std::ranges::find_if(sequences, [&](const auto& other) { return other->id == id; });
   if (place == sequences.end()) return nullptr;
   auto sequence = std::move(*place);
   sequences.erase(place);
   return sequence;
 }
 
-bool is_planned(const StepPlan& plan, SequenceId id) {
-  return std::ranges::any_of(plan.rows, [&](const PlanRow& row) { return row.sequence == id; });
-}
-
 }  // namespace
 
 Scheduler::Scheduler(const SchedulerOptions& options)
-    : options_(options), blocks_(options.limits.num_blocks) {
+    : options_(options),
+      blocks_(options.limits.num_blocks),
+      cache_(blocks_, options.limits.block_size) {
   TRTMC_CHECK(options.limits.block_size > 0 && options.limits.max_tokens_per_step > 0 &&
                   options.limits.max_sequences_per_step > 0,
               "a step without room");
@@ -41,6 +37,17 @@ Scheduler::Scheduler(const SchedulerOptions& options)
 
 int Scheduler::blocks_for(int tokens) const {
   return (tokens + options_.limits.block_size - 1) / options_.limits.block_size;
+}
+
+// As many as a step can give a token each.
+size_t Scheduler::most_running() const {
+  return static_cast<size_t>(
+      std::min(options_.limits.max_sequences_per_step, options_.limits.max_tokens_per_step));
+}
+
+std::span<const TokenId> Scheduler::tokens_of_block(const Sequence& sequence, int index) const {
+  const auto size = static_cast<size_t>(options_.limits.block_size);
+  return std::span(sequence.tokens).subspan(static_cast<size_t>(index) * size, size);
 }
 
 Admission Scheduler::admit(std::unique_ptr<Sequence> sequence) {
@@ -53,152 +60,266 @@ Admission Scheduler::admit(std::unique_ptr<Sequence> sequence) {
     return Admission::kTooLong;
   }
   if (static_cast<int>(waiting_.size()) >= options_.max_waiting) return Admission::kQueueFull;
+  sequence->turn = num_plans_ - static_cast<int64_t>(sequence->priority) * kPriorityLeadSteps;
+  by_id_.emplace(sequence->id, sequence.get());
   insert_in_order(waiting_, std::move(sequence));
   return Admission::kAdmitted;
 }
 
 const Sequence* Scheduler::find(SequenceId id) const {
-  for (const Sequences* sequences : {&running_, &waiting_}) {
-    for (const auto& sequence : *sequences) {
-      if (sequence->id == id) return sequence.get();
-    }
-  }
-  return nullptr;
+  const auto place = by_id_.find(id);
+  return place == by_id_.end() ? nullptr : place->second;
 }
 
-void Scheduler::propose(SequenceId id, std::vector<TokenId> draft) {
-  const auto place = find_in(running_, id);
-  if (place != running_.end()) (*place)->draft = std::move(draft);
+void Scheduler::propose(SequenceId id, std::span<const TokenId> draft) {
+  const auto place = by_id_.find(id);
+  if (place == by_id_.end() || place->second->blocks.empty()) return;  // It does not run.
+  place->second->draft.assign(draft.begin(), draft.end());
 }
 
-StepPlan Scheduler::plan() {
-  PlanInProgress step{.plan = {}, .budget = options_.limits.max_tokens_per_step};
-  plan_generating(step);
-  start_waiting(step);
-  plan_prompts(step);
-  for (const BlockCopy& copy : std::exchange(copies_, {})) {
-    // What was preempted or finished since no longer wants its copy.
-    const Sequence* sequence = find(copy.sequence);
-    if (sequence && std::ranges::count(sequence->blocks, copy.to) > 0) {
-      step.plan.copies.push_back(copy);
-    }
-  }
-  return std::move(step.plan);
-}
-
-bool Scheduler::has_room(const PlanInProgress& step) const {
-  return step.budget > 0 &&
-         static_cast<int>(step.plan.rows.size()) < options_.limits.max_sequences_per_step;
+const StepPlan& Scheduler::plan() {
+  ++num_plans_;
+  plan_.copies.clear();
+  plan_.rows.clear();
+  budget_ = options_.limits.max_tokens_per_step;
+  for (const auto& sequence : running_) sequence->is_planned = false;
+  plan_generating();
+  start_waiting();
+  plan_prompts();
+  plan_drafts();
+  return plan_;
 }
 
 // First, since somebody is reading them.
-void Scheduler::plan_generating(PlanInProgress& step) {
-  for (size_t i = 0; i < running_.size() && has_room(step); ++i) {
+void Scheduler::plan_generating() {
+  for (size_t i = 0; i < running_.size(); ++i) {
     Sequence& sequence = *running_[i];
-    if (sequence.num_uncomputed() != 1 || !make_room_for_known(step, sequence)) continue;
-    add_row(step, sequence, make_room_for_drafts(sequence, step.budget - 1));
+    if (sequence.num_uncomputed() == 1 && make_room_for_known(sequence)) add_row(sequence, 1);
   }
 }
 
-void Scheduler::start_waiting(PlanInProgress& step) {
+void Scheduler::start_waiting() {
   while (Sequence* next = next_waiting()) {
-    if (!make_room_for_start(step, *next)) return;
-    for (int i = blocks_for(next->size()); i > 0; --i) {
-      next->blocks.push_back(*blocks_.try_allocate());
+    if (!try_start(*next)) {
+      release_blocks_from(*next, 0);
+      next->computed = 0;
+      if (!next->was_preempted) next->cached = 0;
+      return;
     }
     insert_in_order(running_, take_from(waiting_, next->id));
   }
 }
 
-void Scheduler::plan_prompts(PlanInProgress& step) {
-  for (size_t i = 0; i < running_.size() && has_room(step); ++i) {
-    Sequence& sequence = *running_[i];
-    if (is_planned(step.plan, sequence.id) || !make_room_for_known(step, sequence)) continue;
-    add_row(step, sequence, 0);
+// Half of the budget that is left is for the first in order, so that nobody waits for ever; the
+// rest goes by priority and then to the shortest, so that a short prompt is not held up by a long
+// one.
+void Scheduler::plan_prompts() {
+  readers_.clear();
+  for (const auto& sequence : running_) {
+    if (sequence->is_planned) continue;
+    share_cached(*sequence);
+    readers_.push_back({sequence.get(), 0});
+  }
+  if (readers_.empty()) return;
+  deal_to_readers();
+  for (const Reader& reader : readers_) {
+    if (reader.num_tokens > 0) add_row(*reader.sequence, reader.num_tokens);
   }
 }
 
-void Scheduler::add_row(PlanInProgress& step, Sequence& sequence, int num_drafts) {
-  int known = std::min(sequence.num_uncomputed(), step.budget - num_drafts);
-  if (sequence.logits_from < sequence.computed + known - 1) {
-    known = std::min(known, options_.max_scored_row);
-  }
+void Scheduler::deal_to_readers() {
+  int left = budget_;
+  const auto give = [&](Reader& reader, int most) {
+    const int wanted = longest_row(*reader.sequence) - reader.num_tokens;
+    const int given = std::min({wanted, most, left});
+    reader.num_tokens += given;
+    left -= given;
+  };
+  give(readers_.front(), (budget_ + 1) / 2);
+  by_urgency_.clear();
+  for (Reader& reader : readers_) by_urgency_.push_back(&reader);
+  std::ranges::sort(by_urgency_, {}, [](const Reader* reader) {
+    const Sequence& sequence = *reader->sequence;
+    return std::tuple(-static_cast<int>(sequence.priority), sequence.num_uncomputed(),
+                      sequence.turn, sequence.id);
+  });
+  for (Reader* reader : by_urgency_) give(*reader, left);
+}
+
+// All the tokens that are left, unless the logits of some are wanted besides the last one's.
+int Scheduler::longest_row(const Sequence& sequence) const {
+  const int all = sequence.num_uncomputed();
+  if (sequence.logits_from >= sequence.size() - 1) return all;
+  const int to_first_logits = sequence.logits_from - sequence.computed + 1;
+  return std::min(all, std::max(to_first_logits, options_.max_scored_row));
+}
+
+void Scheduler::add_row(Sequence& sequence, int num_tokens) {
   PlanRow row;
   row.sequence = sequence.id;
   row.start = sequence.computed;
-  row.count = known + num_drafts;
-  row.draft.assign(sequence.draft.begin(), sequence.draft.begin() + num_drafts);
-  row.samples = row.start + known == sequence.size();
+  row.count = num_tokens;
+  row.samples = row.start + row.count == sequence.size();
   row.logits_from =
-      std::clamp(sequence.logits_from - row.start, 0, row.samples ? known - 1 : row.count);
-  step.budget -= row.count;
-  step.plan.rows.push_back(std::move(row));
+      std::clamp(sequence.logits_from - row.start, 0, row.samples ? row.count - 1 : row.count);
+  budget_ -= row.count;
+  sequence.is_planned = true;
+  plan_.rows.push_back(row);
+}
+
+// What nobody else wants of the step, as long as it is a small one. Drafts take no block from a
+// sequence.
+void Scheduler::plan_drafts() {
+  const int planned = options_.limits.max_tokens_per_step - budget_;
+  int left = std::min(budget_, options_.max_tokens_with_drafts - planned);
+  for (PlanRow& row : plan_.rows) {
+    if (left <= 0) return;
+    Sequence& sequence = *by_id_.at(row.sequence);
+    if (!row.samples || sequence.draft.empty()) continue;
+    const int wanted = std::min(
+        {static_cast<int>(sequence.draft.size()), left, sequence.max_length - 1 - sequence.size()});
+    grow_to(sequence, blocks_for(sequence.size() + wanted));
+    const int room =
+        static_cast<int>(sequence.blocks.size()) * options_.limits.block_size - sequence.size();
+    row.num_drafts = std::clamp(room, 0, wanted);
+    row.count += row.num_drafts;
+    left -= row.num_drafts;
+  }
+}
+
+std::optional<BlockId> Scheduler::try_allocate() {
+  if (blocks_.num_free() == 0) cache_.evict_one();
+  return blocks_.try_allocate();
+}
+
+// False if there are not as many blocks; then the sequence has all that there are.
+bool Scheduler::grow_to(Sequence& sequence, int num_blocks) {
+  while (static_cast<int>(sequence.blocks.size()) < num_blocks) {
+    const auto block = try_allocate();
+    if (!block) return false;
+    sequence.blocks.push_back(*block);
+  }
+  return true;
 }
 
 // Blocks for all the sequence's tokens. False if the sequence itself had to give way.
-bool Scheduler::make_room_for_known(PlanInProgress& step, Sequence& sequence) {
-  while (static_cast<int>(sequence.blocks.size()) < blocks_for(sequence.size())) {
-    if (const auto block = blocks_.try_allocate()) {
-      sequence.blocks.push_back(*block);
-      continue;
-    }
+bool Scheduler::make_room_for_known(Sequence& sequence) {
+  while (!grow_to(sequence, blocks_for(sequence.size()))) {
     const bool itself = running_.back().get() == &sequence;
-    preempt_last(step);
+    preempt_last();
     if (itself) return false;
   }
   return true;
 }
 
-// How many drafts find room. They only take what is free.
-int Scheduler::make_room_for_drafts(Sequence& sequence, int budget) {
-  const int wanted = std::min(
-      {static_cast<int>(sequence.draft.size()), budget, sequence.max_length - 1 - sequence.size()});
-  while (static_cast<int>(sequence.blocks.size()) < blocks_for(sequence.size() + wanted)) {
-    const auto block = blocks_.try_allocate();
-    if (!block) break;
-    sequence.blocks.push_back(*block);
-  }
-  const int room =
-      static_cast<int>(sequence.blocks.size()) * options_.limits.block_size - sequence.size();
-  return std::clamp(room, 0, std::max(0, wanted));
+// Whether somebody runs who makes room for this sequence to start.
+bool Scheduler::gives_way(const Sequence& sequence) const {
+  return !running_.empty() && running_.back()->priority < sequence.priority &&
+         sequence.before(*running_.back());
 }
 
-bool Scheduler::make_room_for_start(PlanInProgress& step, const Sequence& sequence) {
-  const auto fits = [&] {
-    return blocks_.num_free() >= blocks_for(sequence.size()) &&
-           static_cast<int>(running_.size()) < options_.limits.max_sequences_per_step;
-  };
-  while (!fits() && !running_.empty() && running_.back()->priority < sequence.priority) {
-    preempt_last(step);
-  }
-  return fits();
-}
-
-void Scheduler::preempt_last(PlanInProgress& step) {
+void Scheduler::preempt_last() {
   auto sequence = std::move(running_.back());
   running_.pop_back();
-  std::erase_if(step.plan.rows, [&](const PlanRow& row) {
+  std::erase_if(plan_.rows, [&](const PlanRow& row) {
     if (row.sequence != sequence->id) return false;
-    step.budget += row.count;
+    budget_ += row.count;
     return true;
   });
+  std::erase_if(plan_.copies, [&](const BlockCopy& c) { return c.sequence == sequence->id; });
   release_blocks_from(*sequence, 0);
   sequence->computed = 0;
   sequence->draft.clear();
+  sequence->was_preempted = true;
+  sequence->is_planned = false;
   insert_in_order(waiting_, std::move(sequence));
 }
 
 // The first that is not waiting for another one's prompt.
 Sequence* Scheduler::next_waiting() {
   for (const auto& sequence : waiting_) {
-    if (!sequence->leader || !find(*sequence->leader)) return sequence.get();
+    const Sequence* leader = leader_of(*sequence);
+    if (!leader || leader->prompt_computed()) return sequence.get();
   }
   return nullptr;
 }
 
+const Sequence* Scheduler::leader_of(const Sequence& sequence) const {
+  return sequence.leader ? find(*sequence.leader) : nullptr;
+}
+
+// Gives the sequence its blocks. False: not now; it may have got some of them.
+bool Scheduler::try_start(Sequence& sequence) {
+  while (running_.size() >= most_running()) {
+    if (!gives_way(sequence)) return false;
+    preempt_last();
+  }
+  share_cached(sequence);
+  const int num_blocks = blocks_for(sequence.size());
+  const auto missing = [&] {
+    return num_blocks - static_cast<int>(sequence.blocks.size()) - blocks_.num_free() -
+           cache_.num_idle();
+  };
+  while (missing() > 0 && gives_way(sequence)) preempt_last();
+  if (missing() > 0) return false;
+  grow_to(sequence, num_blocks);
+  copy_from_leader(sequence);
+  return true;
+}
+
+// How many of the tokens somebody else may have computed: not the last one, which is computed for
+// its logits, and none whose logits are wanted.
+int Scheduler::most_shared(const Sequence& sequence) const {
+  return std::min(sequence.size() - 1, sequence.logits_from);
+}
+
+// Takes over blocks that others have computed, as far as they follow each other.
+void Scheduler::share_cached(Sequence& sequence) {
+  const int block_size = options_.limits.block_size;
+  const int before = sequence.computed;
+  const int num_shared = most_shared(sequence) / block_size;
+  for (int i = sequence.computed / block_size; i < num_shared; ++i) {
+    BlockId block = cache_.take(block_before(sequence, i), tokens_of_block(sequence, i));
+    if (block == PrefixCache::kNone) break;
+    if (i < static_cast<int>(sequence.blocks.size())) {
+      std::swap(sequence.blocks[static_cast<size_t>(i)], block);
+      release(block);
+    } else {
+      sequence.blocks.push_back(block);
+    }
+    sequence.computed = (i + 1) * block_size;
+  }
+  if (!sequence.was_preempted) sequence.cached += sequence.computed - before;
+}
+
+// The leader's full blocks are in the cache; of the one in which this sequence will write it gets a
+// copy.
+void Scheduler::copy_from_leader(Sequence& sequence) {
+  const Sequence* leader = leader_of(sequence);
+  if (!leader || !leader->prompt_computed()) return;
+  const int block_size = options_.limits.block_size;
+  const int shared = std::min(most_shared(sequence), sequence.prompt_size);
+  const auto last = static_cast<size_t>(sequence.computed / block_size);
+  const int end_of_block = (sequence.computed / block_size + 1) * block_size;
+  if (shared <= sequence.computed || shared > end_of_block) return;
+  plan_.copies.push_back({sequence.id, leader->blocks[last], sequence.blocks[last]});
+  sequence.computed = shared;
+}
+
+BlockId Scheduler::block_before(const Sequence& sequence, int index) const {
+  return index == 0 ? PrefixCache::kNone : sequence.blocks[static_cast<size_t>(index) - 1];
+}
+
+void Scheduler::release(BlockId block) {
+  cache_.release(block);
+  while (!options_.keeps_blocks && cache_.evict_one()) {
+  }
+}
+
+// Last block first, as the cache asks for.
 void Scheduler::release_blocks_from(Sequence& sequence, int first) {
   while (static_cast<int>(sequence.blocks.size()) > first) {
-    blocks_.release(sequence.blocks.back());
+    release(sequence.blocks.back());
     sequence.blocks.pop_back();
   }
 }
@@ -209,18 +330,17 @@ void Scheduler::commit(const StepPlan& plan, std::span<const Accepted> accepted)
 }
 
 void Scheduler::commit_row(const PlanRow& row, std::span<const TokenId> accepted) {
-  const auto place = find_in(running_, row.sequence);
-  if (place == running_.end()) return;
-  Sequence& sequence = **place;
+  const auto place = by_id_.find(row.sequence);
+  if (place == by_id_.end()) return;
+  Sequence& sequence = *place->second;
   TRTMC_CHECK(row.start == sequence.computed, "a plan is committed that is out of date");
   TRTMC_CHECK(accepted.empty() != row.samples, "a row gives tokens if it samples");
 
-  const bool prompt_was_computed = sequence.prompt_computed();
-  sequence.computed += row.count - static_cast<int>(row.draft.size());
+  sequence.computed += row.num_known();
   if (row.samples) {
     const auto drafts = accepted.first(accepted.size() - 1);
-    TRTMC_CHECK(drafts.size() <= row.draft.size() &&
-                    std::equal(drafts.begin(), drafts.end(), row.draft.begin()),
+    TRTMC_CHECK(static_cast<int>(drafts.size()) <= row.num_drafts &&
+                    std::equal(drafts.begin(), drafts.end(), sequence.draft.begin()),
                 "accepted are the first drafts and one more token");
     sequence.computed += static_cast<int>(drafts.size());
     sequence.tokens.insert(sequence.tokens.end(), accepted.begin(), accepted.end());
@@ -228,41 +348,15 @@ void Scheduler::commit_row(const PlanRow& row, std::span<const TokenId> accepted
   }
   sequence.draft.clear();
   sequence.logits_from = std::max(sequence.logits_from, sequence.computed);
-  if (!prompt_was_computed && sequence.prompt_computed()) start_followers(sequence);
-}
-
-void Scheduler::start_followers(const Sequence& leader) {
-  std::vector<SequenceId> followers;
-  for (const auto& sequence : waiting_) {
-    if (sequence->leader != leader.id) continue;
-    sequence->leader.reset();  // If it can't take over now it computes the prompt itself.
-    followers.push_back(sequence->id);
+  const int block_size = options_.limits.block_size;
+  for (int i = row.start / block_size; i < sequence.computed / block_size; ++i) {
+    BlockId& block = sequence.blocks[static_cast<size_t>(i)];
+    block = cache_.add(block_before(sequence, i), tokens_of_block(sequence, i), block);
   }
-  for (const SequenceId follower : followers) take_over_prompt(follower, leader);
-}
-
-// All but the prompt's last token, which the follower computes itself for its logits. Full blocks
-// are shared; of the one in which it will write it gets a copy.
-void Scheduler::take_over_prompt(SequenceId id, const Sequence& leader) {
-  Sequence& follower = **find_in(waiting_, id);
-  const int computed = follower.prompt_size - 1;
-  const int num_shared = computed / options_.limits.block_size;
-  const bool copies = computed % options_.limits.block_size != 0;
-  if (computed == 0 || (copies && blocks_.num_free() == 0)) return;
-  for (int i = 0; i < num_shared; ++i) {
-    follower.blocks.push_back(leader.blocks[static_cast<size_t>(i)]);
-    blocks_.retain(follower.blocks.back());
-  }
-  if (copies) {
-    const BlockId from = leader.blocks[static_cast<size_t>(num_shared)];
-    follower.blocks.push_back(*blocks_.try_allocate());
-    copies_.push_back({id, from, follower.blocks.back()});
-  }
-  follower.computed = computed;
-  insert_in_order(running_, take_from(waiting_, id));
 }
 
 void Scheduler::finish(SequenceId id) {
+  by_id_.erase(id);
   if (auto sequence = take_from(running_, id)) {
     release_blocks_from(*sequence, 0);
     return;

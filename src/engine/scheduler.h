@@ -1,27 +1,38 @@
 // Decides what each step computes: which sequences, how many of their tokens, in which KV blocks.
 // Pure bookkeeping: the same calls give the same answers; no clock, no device, no thread.
 //
-// A step takes one token (and drafts) of every sequence that is generating, then fills up its token
-// budget with prompts, in chunks. Sequences are served by priority, then by arrival. A waiting
+// A step takes one token of every sequence that is generating, then fills up its token budget with
+// prompts, in chunks, then with drafts. Sequences are served by priority and arrival. A waiting
 // sequence starts when blocks for all its tokens are free, or when taking them from sequences of
 // lower priority makes it so; what is generating grows block by block. Where no block is free the
-// last in order gives up all of its blocks, waits again, and is computed anew. The first in order
-// always goes on, so that everything ends.
+// last in order gives up all of its blocks, waits again, and is computed anew, as far as its blocks
+// have not stayed in the prefix cache. The first in order always goes on, so that everything ends.
+// What follows for those who wait is in docs/engine.md.
 #pragma once
 
 #include <memory>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/kv_blocks.h"
+#include "engine/prefix_cache.h"
 #include "engine/sequence.h"
 
 namespace trtmc {
+
+// Steps by which a priority is ahead of the next lower one: a sequence is served as if it had
+// arrived that much earlier. Whoever waits is overtaken for so long only.
+inline constexpr int64_t kPriorityLeadSteps = 1024;
 
 struct SchedulerOptions {
   Limits limits{};          // max_tokens_per_step is the step's token budget.
   int max_waiting = 256;    // Sequences; beyond it admit() says kQueueFull.
   int max_scored_row = 64;  // Tokens a step of a sequence that wants all its logits: they are big.
+  // Tokens of a step up to which drafts are computed: a device that has more to do takes as much
+  // longer for a guess as it saves by a right one.
+  int max_tokens_with_drafts = 32;
+  bool keeps_blocks = true;  // Full blocks stay in the cache after their sequences' ends.
 };
 
 enum class Admission { kAdmitted, kQueueFull, kTooLong };
@@ -31,13 +42,16 @@ struct PlanRow {
   SequenceId sequence = 0;
   int start = 0;
   int count = 0;
-  std::vector<TokenId> draft;  // The last of the `count` tokens.
+  int num_drafts = 0;  // The last of the `count` tokens: the first of Sequence::draft.
   // Logits are wanted of the row's tokens from this one on; `count`: of none.
   int logits_from = 0;
   // The last known token is among them: the step gives the sequence new tokens.
   bool samples = false;
 
+  int num_known() const { return count - num_drafts; }
   int num_logits() const { return count - logits_from; }
+  // Of these, the first, which score the prompt; the others give new tokens.
+  int num_scored() const { return num_logits() - (samples ? num_drafts + 1 : 0); }
 };
 
 // Contents of a KV block that `sequence` needs in a block of its own.
@@ -53,22 +67,23 @@ struct StepPlan {
 
 // What a row gave: as many drafts as were right, then one new token. Empty unless it samples.
 struct Accepted {
-  std::vector<TokenId> tokens;
+  std::span<const TokenId> tokens;
 };
 
 class Scheduler {
  public:
   explicit Scheduler(const SchedulerOptions& options);
+  Scheduler(Scheduler&&) = delete;
 
   // kTooLong: not even alone would it fit.
   Admission admit(std::unique_ptr<Sequence> sequence);
 
   // Guesses at what follows the sequence's tokens; the next plan computes as many as have room.
-  void propose(SequenceId sequence, std::vector<TokenId> draft);
+  void propose(SequenceId sequence, std::span<const TokenId> draft);
 
   // Empty only if there is nothing to do. Every plan is committed before the next one, and a
-  // sequence that has reached its max_length is finished before it.
-  StepPlan plan();
+  // sequence that has reached its max_length is finished before it. Valid until the next one.
+  const StepPlan& plan();
 
   // `accepted`: [plan.rows]. Keys and values of drafts that were wrong are given up. Rows of
   // sequences that have been finished since are skipped.
@@ -85,36 +100,58 @@ class Scheduler {
   const Sequences& running() const { return running_; }
   const Sequences& waiting() const { return waiting_; }
   const KvBlocks& blocks() const { return blocks_; }
+  const PrefixCache& cache() const { return cache_; }
   const SchedulerOptions& options() const { return options_; }
 
  private:
-  // A plan in the making.
-  struct PlanInProgress {
-    StepPlan plan;
-    int budget = 0;  // Tokens that it may still take.
+  // A prompt that is being read, and how many of its tokens the step takes.
+  struct Reader {
+    Sequence* sequence;
+    int num_tokens;
   };
 
   int blocks_for(int tokens) const;
-  bool has_room(const PlanInProgress& step) const;
-  void plan_generating(PlanInProgress& step);
-  void start_waiting(PlanInProgress& step);
-  void plan_prompts(PlanInProgress& step);
-  void add_row(PlanInProgress& step, Sequence& sequence, int num_drafts);
-  bool make_room_for_known(PlanInProgress& step, Sequence& sequence);
-  int make_room_for_drafts(Sequence& sequence, int budget);
-  bool make_room_for_start(PlanInProgress& step, const Sequence& sequence);
-  void preempt_last(PlanInProgress& step);
+  size_t most_running() const;
+  std::span<const TokenId> tokens_of_block(const Sequence& sequence, int index) const;
+
+  void plan_generating();
+  void start_waiting();
+  void plan_prompts();
+  void plan_drafts();
+  void deal_to_readers();
+  int longest_row(const Sequence& sequence) const;
+  void add_row(Sequence& sequence, int num_tokens);
+
   Sequence* next_waiting();
+  bool try_start(Sequence& sequence);
+  const Sequence* leader_of(const Sequence& sequence) const;
+  int most_shared(const Sequence& sequence) const;
+  void share_cached(Sequence& sequence);
+  void copy_from_leader(Sequence& sequence);
+  BlockId block_before(const Sequence& sequence, int index) const;
+
+  std::optional<BlockId> try_allocate();
+  bool grow_to(Sequence& sequence, int num_blocks);
+  bool make_room_for_known(Sequence& sequence);
+  bool gives_way(const Sequence& sequence) const;
+  void preempt_last();
   void commit_row(const PlanRow& row, std::span<const TokenId> accepted);
-  void start_followers(const Sequence& leader);
-  void take_over_prompt(SequenceId follower, const Sequence& leader);
+  void release(BlockId block);
   void release_blocks_from(Sequence& sequence, int first);
 
   SchedulerOptions options_;
   KvBlocks blocks_;
-  Sequences running_;              // Hold blocks.
-  Sequences waiting_;              // Hold none.
-  std::vector<BlockCopy> copies_;  // For the next plan.
+  PrefixCache cache_;
+  Sequences running_;  // Hold blocks.
+  Sequences waiting_;  // Hold none.
+  std::unordered_map<SequenceId, Sequence*> by_id_;
+  int64_t num_plans_ = 0;
+
+  // Of the plan in the making; kept, so that planning allocates nothing.
+  StepPlan plan_;
+  int budget_ = 0;  // Tokens that it may still take.
+  std::vector<Reader> readers_;
+  std::vector<Reader*> by_urgency_;
 };
 
 }  // namespace trtmc

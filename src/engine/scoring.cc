@@ -27,7 +27,7 @@ void score_window(const EngineModel& model, std::span<const TokenId> window,
   for (size_t start = 0; start + 1 < window.size(); start += chunk_size) {
     const size_t count = std::min(chunk_size, window.size() - 1 - start);
     arrays.clear();
-    arrays.add(window.subspan(start, count), static_cast<int>(start), blocks, 0);
+    arrays.add(window.subspan(start, count), {}, static_cast<int>(start), blocks, 0);
     model.executor->submit(arrays.batch());
     const Logits& logits = model.executor->wait();
 

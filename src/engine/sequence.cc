@@ -3,7 +3,7 @@
 namespace trtmc {
 
 bool Sequence::before(const Sequence& other) const {
-  if (priority != other.priority) return priority > other.priority;
+  if (turn != other.turn) return turn < other.turn;
   return id < other.id;
 }
 

@@ -13,11 +13,12 @@ void StepArrays::clear() {
   logits_rows_.clear();
 }
 
-void StepArrays::add(std::span<const TokenId> tokens, int start, std::span<const BlockId> blocks,
-                     int logits_from) {
+void StepArrays::add(std::span<const TokenId> tokens, std::span<const TokenId> drafts, int start,
+                     std::span<const BlockId> blocks, int logits_from) {
   const auto first = static_cast<int>(tokens_.size());
-  const auto count = static_cast<int>(tokens.size());
+  const auto count = static_cast<int>(tokens.size() + drafts.size());
   tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
+  tokens_.insert(tokens_.end(), drafts.begin(), drafts.end());
   for (int i = 0; i < count; ++i) positions_.push_back(start + i);
   for (int i = logits_from; i < count; ++i) logits_rows_.push_back(first + i);
   starts_.push_back(first + count);
@@ -31,7 +32,9 @@ const StepBatch& StepArrays::batch() {
   for (size_t s = 0; s < num_sequences; ++s) {
     width = std::max(width, blocks_starts_[s + 1] - blocks_starts_[s]);
   }
-  tables_.assign(num_sequences * width, 0);
+  // Not assign(), which makes room for just as many and so again each time that a table grows.
+  tables_.resize(num_sequences * width);
+  std::ranges::fill(tables_, 0);
   for (size_t s = 0; s < num_sequences; ++s) {
     std::copy(blocks_.begin() + static_cast<std::ptrdiff_t>(blocks_starts_[s]),
               blocks_.begin() + static_cast<std::ptrdiff_t>(blocks_starts_[s + 1]),

@@ -12,10 +12,10 @@ class StepArrays {
  public:
   void clear();
 
-  // One sequence's tokens at positions from `start` on, in the blocks of its table. Logits are
-  // wanted of tokens[logits_from] and those after it.
-  void add(std::span<const TokenId> tokens, int start, std::span<const BlockId> blocks,
-           int logits_from);
+  // One sequence's tokens at positions from `start` on, then drafts, in the blocks of its table.
+  // Logits are wanted of the token with index `logits_from` and of those after it.
+  void add(std::span<const TokenId> tokens, std::span<const TokenId> drafts, int start,
+           std::span<const BlockId> blocks, int logits_from);
 
   // Valid until the next call of any other member.
   const StepBatch& batch();

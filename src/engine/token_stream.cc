@@ -6,11 +6,27 @@
 
 namespace trtmc {
 
+void EventQueue::push(TokenEvent event) {
+  if (size_ == events_.size()) {
+    std::vector<TokenEvent> wider(2 * events_.size());
+    for (size_t i = 0; i < size_; ++i) wider[i] = std::move(events_[wrapped(first_ + i)]);
+    events_ = std::move(wider);
+    first_ = 0;
+  }
+  events_[wrapped(first_ + size_++)] = std::move(event);
+}
+
+TokenEvent EventQueue::pop() {
+  --size_;
+  const size_t index = std::exchange(first_, wrapped(first_ + 1));
+  return std::move(events_[index]);
+}
+
 void TokenStream::Shared::push(TokenEvent event) {
   const std::lock_guard lock(mutex);
   if (event.token >= 0) ++usage.completion_tokens;
   if (event.finish) --open_choices;
-  events.push_back(std::move(event));
+  events.push(std::move(event));
   wake.notify_one();
 }
 
@@ -26,9 +42,7 @@ std::optional<TokenEvent> TokenStream::next() {
   std::unique_lock lock(shared_->mutex);
   shared_->wake.wait(lock, [&] { return !shared_->events.empty() || shared_->open_choices == 0; });
   if (shared_->events.empty()) return std::nullopt;
-  TokenEvent event = std::move(shared_->events.front());
-  shared_->events.pop_front();
-  return event;
+  return shared_->events.pop();
 }
 
 void TokenStream::cancel() {

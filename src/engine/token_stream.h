@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -27,6 +26,21 @@ struct Mailbox {
   std::string lost;  // Why the engine is not healthy; empty: it is.
 };
 
+// First in, first out. Room that has been made is used again, so that a reader who keeps up costs
+// no allocations.
+class EventQueue {
+ public:
+  bool empty() const { return size_ == 0; }
+  void push(TokenEvent event);
+  TokenEvent pop();
+
+ private:
+  size_t wrapped(size_t index) const { return index & (events_.size() - 1); }
+
+  std::vector<TokenEvent> events_ = std::vector<TokenEvent>(8);  // A ring; a power of two.
+  size_t first_ = 0, size_ = 0;
+};
+
 // The way out. The engine's thread writes, the reader reads; `mutex` guards all but `is_cancelled`.
 struct TokenStream::Shared {
   Shared(std::shared_ptr<Mailbox> mailbox_of_engine, int num_choices, int prompt_tokens)
@@ -42,7 +56,7 @@ struct TokenStream::Shared {
 
   std::mutex mutex;
   std::condition_variable wake;  // Of the reader.
-  std::deque<TokenEvent> events;
+  EventQueue events;
   int open_choices;  // Without their last event in the queue.
   Usage usage;
   PromptScores prompt_scores;  // Complete before the first event.

@@ -7,10 +7,20 @@
 #include "base/check.h"
 
 namespace trtmc {
+namespace {
+
+// FNV-1a.
+constexpr uint64_t kEmptyHistory = 0xcbf29ce484222325;
+
+uint64_t extend_history(uint64_t history, TokenId token) {
+  return (history ^ static_cast<uint64_t>(token)) * 0x100000001b3;
+}
+
+}  // namespace
 
 std::vector<float> hashed_logits(std::span<const TokenId> ids, int vocab_size) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const TokenId id : ids) hash = (hash ^ static_cast<uint64_t>(id)) * 0x100000001b3;
+  uint64_t hash = kEmptyHistory;
+  for (const TokenId id : ids) hash = extend_history(hash, id);
   std::vector<float> logits(static_cast<size_t>(vocab_size));
   for (size_t token = 0; token < logits.size(); ++token) {
     logits[token] = static_cast<float>(uniform_draw(hash, token) * 8 - 4);
@@ -36,9 +46,11 @@ FakeExecutor::Slot& FakeExecutor::slot(const StepBatch& batch, size_t sequence, 
 
 std::vector<TokenId> FakeExecutor::history(const StepBatch& batch, size_t sequence, int position) {
   std::vector<TokenId> ids;
+  uint64_t hash = kEmptyHistory;
   for (int p = 0; p <= position; ++p) {
     const Slot& read = slot(batch, sequence, p);
-    TRTMC_CHECK(read.position == p, "a position is read that this sequence did not write");
+    hash = extend_history(hash, read.token);
+    TRTMC_CHECK(read.history == hash, "a position is read that was written after other tokens");
     ids.push_back(read.token);
   }
   return ids;
@@ -61,10 +73,16 @@ void FakeExecutor::submit(const StepBatch& batch) {
     for (auto i = batch.sequence_starts[s]; i < batch.sequence_starts[s + 1]; ++i) {
       const auto token = static_cast<size_t>(i);
       owner[token] = s;
-      Slot& target = slot(batch, s, batch.positions[token]);
+      const int position = batch.positions[token];
+      Slot& target = slot(batch, s, position);
       TRTMC_CHECK(written.insert(&target).second, "two tokens of a step are written to one place");
-      target = {batch.tokens[token], batch.positions[token]};
+      const uint64_t before = position == 0 ? kEmptyHistory : slot(batch, s, position - 1).history;
+      target = {batch.tokens[token], extend_history(before, batch.tokens[token])};
     }
+  }
+  // Every token reads those before it, whether its logits are wanted or not.
+  for (size_t s = 0; s + 1 < batch.sequence_starts.size(); ++s) {
+    history(batch, s, batch.positions[static_cast<size_t>(batch.sequence_starts[s + 1]) - 1]);
   }
   values_.clear();
   for (const int32_t row : batch.logits_rows) {

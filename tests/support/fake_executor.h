@@ -1,6 +1,7 @@
 // An executor without a model: the logits after a token are a function of the ids up to it, which
-// it reads back through the block tables as a model reads its keys and values. A wrong table, a
-// missed copy or a stale block is therefore a wrong answer or an abort.
+// it reads back through the block tables as a model reads its keys and values. As keys and values
+// do, each position holds what follows from all the tokens before it, and this is checked whenever
+// it is read: a wrong table, a missed copy, a stale block or one of another prefix is an abort.
 #pragma once
 
 #include <atomic>
@@ -47,7 +48,7 @@ class FakeExecutor final : public Executor {
  private:
   struct Slot {
     TokenId token = -1;
-    int position = -1;
+    uint64_t history = 0;  // A hash of the ids up to and with its own.
   };
 
   Slot& slot(const StepBatch& batch, size_t sequence, int position);
