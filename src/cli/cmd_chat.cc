@@ -21,7 +21,7 @@ class Conversation {
       : command_(command),
         console_(console),
         model_(command.bundle, command.load),
-        engine_(model_, {}),
+        engine_(model_, command.engine),
         session_(command.chat.system, command.chat.think) {
     if (!model_.has_chat_template()) open_chat_template(model_.bundle());  // Says why not.
   }

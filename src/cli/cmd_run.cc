@@ -159,7 +159,7 @@ void execute(const RunCommand& command, Console& console) {
   GenerationRequest request =
       make_request(model.bundle().manifest(), command.sampling, std::move(question.ids));
   request.logprobs = command.logprobs;
-  Engine engine(model, {});
+  Engine engine(model, command.engine);
   AnswerPrinter printer(console);
   const Answer answer =
       generate(engine, request, std::move(question.parser), [&](const Delta& delta) {

@@ -169,6 +169,7 @@ Command parse_run(Arguments arguments, const Settings& settings) {
   parser.flag("--raw", "use the prompt as it is, without the chat template", command.raw);
   declare_sampling(parser, command.sampling);
   declare_load(parser, command.load);
+  declare_speculate(parser, command.engine);
   declare_log(parser, command.log);
   parser.footer("The answer goes to standard output, reasoning to standard error.");
   parser.parse(arguments, settings);
@@ -190,6 +191,9 @@ Command parse_chat(Arguments arguments, const Settings& settings) {
   declare_chat(parser, command.chat);
   declare_sampling(parser, command.sampling);
   declare_load(parser, command.load);
+  parser.flag("--no-prefix-cache", "read the whole conversation anew for each answer",
+              [&](const std::string&) { command.engine.prefix_cache = false; });
+  declare_speculate(parser, command.engine);
   declare_log(parser, command.log);
   parser.footer("Say /help for the commands within the conversation.");
   parser.parse(arguments, settings);

@@ -13,6 +13,7 @@
 #include "cli/command_description.h"
 #include "cli/console.h"
 #include "cli/settings.h"
+#include "engine/engine.h"
 #include "engine/loaded_model.h"
 #include "hub/hub_id.h"
 #include "trtmc/trtmc.h"
@@ -61,6 +62,7 @@ struct RunCommand {
   bool chat_requested = false;  // An option was given that only the chat template can honour.
   std::filesystem::path tools;  // Empty: none.
   GenerationOptions sampling;
+  EngineOptions engine;
   std::optional<int> logprobs;
   bool json = false;
 };
@@ -70,6 +72,7 @@ struct ChatCommand {
   LoadOptions load;
   ChatOptions chat;
   GenerationOptions sampling;
+  EngineOptions engine;
 };
 struct PromptCommand {
   LogOptions log;

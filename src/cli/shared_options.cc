@@ -114,6 +114,10 @@ void declare_load(CommandParser& parser, LoadOptions& load) {
   parser.choices({"avx512", "avx2", "neon", "generic"});
 }
 
+void declare_speculate(CommandParser& parser, EngineOptions& engine) {
+  parser.flag("--speculate", "guess what repeats: fewer steps, the same answer", engine.speculate);
+}
+
 void declare_file(CommandParser& parser, std::filesystem::path& file, std::string_view what) {
   parser.option("--file", "FILE", fmt::format("read {} from FILE (default: standard input)", what),
                 path_into(file));

@@ -15,6 +15,7 @@ void declare_json(CommandParser& parser, bool& json);
 void declare_threads(CommandParser& parser, int& threads);
 // Backend, threads, context, KV memory and type, instruction set.
 void declare_load(CommandParser& parser, LoadOptions& load);
+void declare_speculate(CommandParser& parser, EngineOptions& engine);
 void declare_file(CommandParser& parser, std::filesystem::path& file, std::string_view what);
 void declare_date(CommandParser& parser, std::string& date);
 // --system, --think, --no-think, --date.
