@@ -73,7 +73,7 @@ enum class FinishReason {
 struct Usage {
   int prompt_tokens = 0;
   int completion_tokens = 0;  // Of all choices, without stop ids.
-  int cached_tokens = 0;      // Of the prompt, taken over from other requests.
+  int cached_tokens = 0;      // Of the prompt, taken over from earlier requests.
 };
 
 }  // namespace trtmc
