@@ -81,7 +81,7 @@ typedef struct trtmc_model_options {
   int32_t context_length;   /* Tokens that prompt and answer may have; 0: the model's own. */
   uint64_t kv_memory_bytes; /* For keys and values; 0: room for one whole context. */
   const char* kv_type;      /* "f32" or "bf16"; NULL: "f32". */
-  const char* cpu_isa;      /* "avx512", "avx2", "generic"; NULL: the best one here. */
+  const char* cpu_isa;      /* "avx512", "avx2", "neon", "generic"; NULL: the best one. */
 } trtmc_model_options;
 #define TRTMC_MODEL_OPTIONS_INIT \
   { sizeof(trtmc_model_options), NULL, 0, 0, 0, NULL, NULL }
