@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -41,7 +42,8 @@ def get(folder):
 
 
 def objects(output):
-    """The JSON objects in `output`, among other text."""
+    """The JSON objects in `output`, among other text. What is divided by zero is printed as no JSON: it becomes null."""
+    output = re.sub(r": -?(nan|inf)\b", ": null", output)
     decoder, at = json.JSONDecoder(), 0
     while (at := output.find("{", at)) >= 0:
         try:

@@ -23,6 +23,10 @@ class Reading(unittest.TestCase):
         self.assertEqual(llama_cpp.read_bench(recorded("llama_bench.jsonl")),
                          [Sample(Case("prefill", 32, 64, 1), 12.597553), Sample(PREFILL, 347.364621), Sample(DECODE, 45.231769)])
 
+    def test_llama_batched_bench_gives_the_speed_of_all_sequences(self):
+        self.assertEqual(llama_cpp.read_batched_bench(recorded("llama_batched_bench.txt")),
+                         [Sample(Case("decode", 8, 64, 4), 2.376549), Sample(Case("decode", 8, 0, 4), 1.874906)])
+
     def test_text_around_the_objects_is_left_out(self):
         self.assertEqual(list(llama_cpp.objects('load {x} 1\n{"a": 1}\n\n{"b": {"c": 2}} done')), [{"a": 1}, {"b": {"c": 2}}])
 
