@@ -1,6 +1,8 @@
 #include "base/utf8.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 
 namespace trtmc {
 namespace {
@@ -60,10 +62,18 @@ std::optional<CodePoint> decode_utf8(std::string_view text) {
 }
 
 std::optional<size_t> find_invalid_utf8(std::string_view text) {
+  constexpr uint64_t kHighBits = 0x8080808080808080u;
   for (size_t i = 0; i < text.size();) {
-    const auto code_point = decode_utf8(text.substr(i));
-    if (!code_point) return i;
-    i += static_cast<size_t>(code_point->length);
+    if (uint64_t eight; text.size() - i >= sizeof(eight)) {  // Most text is ASCII.
+      std::memcpy(&eight, text.data() + i, sizeof(eight));
+      if ((eight & kHighBits) == 0) {
+        i += sizeof(eight);
+        continue;
+      }
+    }
+    const int length = lead_of(static_cast<unsigned char>(text[i])).length;
+    if (length == 0 || well_formed_prefix(text.substr(i)) != length) return i;
+    i += static_cast<size_t>(length);
   }
   return std::nullopt;
 }

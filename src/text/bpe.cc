@@ -18,30 +18,31 @@ struct Symbol {
   uint32_t result;  // The id after the merge.
 };
 
-void find_merge_of(const TokenizerTables& tables, Symbol& left, uint32_t right) {
-  const MergeSlot* merge = tables.find_merge(left.id, right);
+void find_merge_of(const MergeTable& merges, Symbol& left, uint32_t right) {
+  const MergeSlot* merge = merges.find(left.id, right);
   left.rank = merge != nullptr ? merge->rank : kNoId;
   left.result = merge != nullptr ? merge->result : kNoId;
 }
 
 // Writes the symbols of the bytes of `word` to `symbols` and returns their number. A byte without a
 // symbol is dropped, as `tokenizers` does where the model names no unknown token.
-size_t start_symbols(const TokenizerTables& tables, std::string_view word, Symbol* symbols) {
+size_t start_symbols(const MergeTable& merges, std::string_view word, Symbol* symbols) {
   size_t count = 0;
   for (const char byte : word) {
-    const int32_t id = tables.byte_id(static_cast<unsigned char>(byte));
+    const int32_t id = merges.byte_id(static_cast<unsigned char>(byte));
     if (id < 0) continue;
     symbols[count] = {static_cast<uint32_t>(id), kNoId, kNoId};
-    if (count > 0) find_merge_of(tables, symbols[count - 1], symbols[count].id);
+    if (count > 0) find_merge_of(merges, symbols[count - 1], symbols[count].id);
     ++count;
   }
   return count;
 }
 
-void append_short(const TokenizerTables& tables, std::string_view word, std::vector<TokenId>& ids) {
+void append_short(const MergeTable& merges, std::string_view word, std::vector<TokenId>& ids,
+                  size_t min_symbols) {
   std::array<Symbol, kMaxShortWord> symbols;
-  size_t count = start_symbols(tables, word, symbols.data());
-  while (count > 1) {
+  size_t count = start_symbols(merges, word, symbols.data());
+  while (count > min_symbols) {
     size_t best = 0;
     for (size_t i = 1; i + 1 < count; ++i) {
       if (symbols[i].rank < symbols[best].rank) best = i;
@@ -50,9 +51,9 @@ void append_short(const TokenizerTables& tables, std::string_view word, std::vec
     symbols[best].id = symbols[best].result;
     std::copy(&symbols[best] + 2, symbols.data() + count, &symbols[best] + 1);
     --count;
-    if (best > 0) find_merge_of(tables, symbols[best - 1], symbols[best].id);
+    if (best > 0) find_merge_of(merges, symbols[best - 1], symbols[best].id);
     if (best + 1 < count) {
-      find_merge_of(tables, symbols[best], symbols[best + 1].id);
+      find_merge_of(merges, symbols[best], symbols[best + 1].id);
     } else {
       symbols[best].rank = kNoId;
     }
@@ -64,9 +65,9 @@ void append_short(const TokenizerTables& tables, std::string_view word, std::vec
 // entry whose rank is no longer that of its place is out of date.
 class LongWord {
  public:
-  LongWord(const TokenizerTables& tables, std::string_view word)
-      : tables_(tables), symbols_(word.size()) {
-    symbols_.resize(start_symbols(tables, word, symbols_.data()));
+  LongWord(const MergeTable& merges, std::string_view word)
+      : merges_(merges), symbols_(word.size()) {
+    symbols_.resize(start_symbols(merges, word, symbols_.data()));
     const auto count = static_cast<uint32_t>(symbols_.size());
     previous_.resize(count);
     next_.resize(count);
@@ -77,12 +78,14 @@ class LongWord {
     }
   }
 
-  void append_to(std::vector<TokenId>& ids) {
-    while (!queue_.empty()) {
+  void append_to(std::vector<TokenId>& ids, size_t min_symbols) {
+    for (size_t count = symbols_.size(); count > min_symbols && !queue_.empty();) {
       const uint64_t entry = queue_.top();
       queue_.pop();
       const auto place = static_cast<uint32_t>(entry);
-      if (symbols_[place].rank == static_cast<uint32_t>(entry >> 32)) merge(place);
+      if (symbols_[place].rank != static_cast<uint32_t>(entry >> 32)) continue;
+      merge(place);
+      --count;
     }
     if (symbols_.empty()) return;
     for (uint32_t i = 0; i != kNoId; i = next_[i]) {
@@ -109,11 +112,11 @@ class LongWord {
   void update(uint32_t place) {
     symbols_[place].rank = kNoId;
     if (next_[place] == kNoId) return;
-    find_merge_of(tables_, symbols_[place], symbols_[next_[place]].id);
+    find_merge_of(merges_, symbols_[place], symbols_[next_[place]].id);
     push(place);
   }
 
-  const TokenizerTables& tables_;
+  const MergeTable& merges_;
   std::vector<Symbol> symbols_;
   std::vector<uint32_t> previous_, next_;
   std::priority_queue<uint64_t, std::vector<uint64_t>, std::greater<>> queue_;
@@ -121,9 +124,10 @@ class LongWord {
 
 }  // namespace
 
-void append_bpe(const TokenizerTables& tables, std::string_view word, std::vector<TokenId>& ids) {
-  if (word.size() <= kMaxShortWord) return append_short(tables, word, ids);
-  LongWord(tables, word).append_to(ids);
+void append_bpe(const MergeTable& merges, std::string_view word, std::vector<TokenId>& ids,
+                size_t min_symbols) {
+  if (word.size() <= kMaxShortWord) return append_short(merges, word, ids, min_symbols);
+  LongWord(merges, word).append_to(ids, min_symbols);
 }
 
 }  // namespace trtmc

@@ -5,13 +5,14 @@
 #include <vector>
 
 #include "base/token.h"
-#include "text/tokenizer_tables.h"
+#include "text/merge_table.h"
 
 namespace trtmc {
 
 // Appends the ids of `word`: its bytes as symbols, merged two at a time, always the pair of lowest
-// rank and of these the leftmost, until no pair merges. `word` is shorter than 2 GiB; time grows as
-// n log n.
-void append_bpe(const TokenizerTables& tables, std::string_view word, std::vector<TokenId>& ids);
+// rank and of these the leftmost, until no pair merges or `min_symbols` are left. `word` is shorter
+// than 2 GiB; time grows as n log n.
+void append_bpe(const MergeTable& merges, std::string_view word, std::vector<TokenId>& ids,
+                size_t min_symbols = 1);
 
 }  // namespace trtmc

@@ -5,10 +5,10 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "text/added_tokens.h"
-#include "text/bpe.h"
 #include "text/byte_alphabet.h"
 #include "text/pretokenizer.h"
 #include "text/tokenizer_tables.h"
+#include "text/word_encoder.h"
 
 namespace trtmc {
 namespace {
@@ -22,17 +22,8 @@ struct Tokenizer::Impl {
   explicit Impl(std::span<const std::byte> bytes)
       : tables(bytes), pretokenizer(tables.steps()), added(tables) {}
 
-  void append_word(std::string_view word, std::vector<TokenId>& ids) const {
-    const uint32_t whole = tables.find_token(word, kTokenWhole, kTokenWhole);
-    if (whole != kNoId) {
-      ids.push_back(static_cast<TokenId>(whole));
-    } else {
-      append_bpe(tables, word, ids);
-    }
-  }
-
   void append_plain(std::string_view text, std::vector<TokenId>& ids) const {
-    pretokenizer.split(text, [&](std::string_view word) { append_word(word, ids); });
+    pretokenizer.split(text, [&](std::string_view word) { append_word(tables, word, ids); });
   }
 
   bool has_token(TokenId id) const {
@@ -105,7 +96,7 @@ int Tokenizer::num_ids() const { return static_cast<int>(impl_->tables.num_ids()
 std::optional<TokenId> Tokenizer::find(std::string_view content) const {
   const auto spelled = bytes_of_alphabet(content);
   const uint32_t id =
-      impl_->tables.find_token(spelled ? *spelled : content, kTokenRaw, spelled ? 0 : kTokenRaw);
+      impl_->tables.find_token(spelled ? std::string_view(*spelled) : content, !spelled);
   if (id == kNoId) return std::nullopt;
   return static_cast<TokenId>(id);
 }

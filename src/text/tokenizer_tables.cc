@@ -12,8 +12,9 @@ namespace trtmc {
 namespace {
 
 constexpr std::string_view kSectionNames[] = {
-    "token offsets", "token bytes",  "token flags", "text slots", "merge slots", "steps",
-    "step text",     "added tokens", "trie nodes",  "prefix",     "suffix"};
+    "token offsets", "token bytes", "token flags", "prefix nodes", "merge filter",
+    "merge slots",   "token parts", "steps",       "step text",    "added tokens",
+    "trie nodes",    "prefix",      "suffix"};
 static_assert(std::size(kSectionNames) == static_cast<size_t>(TablesSection::kCount));
 
 [[noreturn]] void fail(const std::string& what) {
@@ -41,9 +42,10 @@ TablesHeader read_header(std::span<const std::byte> bytes) {
                 "build the bundle again with this program");
   }
   require(header.num_ids <= kMaxIds, "{} ids, more than {}", header.num_ids, kMaxIds);
-  require(header.text_probes <= kMaxProbes && header.merge_probes <= kMaxProbes,
-          "searches of {} and {} slots, more than {}", header.text_probes, header.merge_probes,
-          kMaxProbes);
+  require(header.merge_probes <= kMaxProbes, "searches of {} merge slots, more than {}",
+          header.merge_probes, kMaxProbes);
+  require(header.longest_match <= kMaxMatch, "matches of {} bytes, more than {}",
+          header.longest_match, kMaxMatch);
   return header;
 }
 
@@ -77,8 +79,6 @@ TokenizerTables::TokenizerTables(std::span<const std::byte> bytes)
   token_offsets_ = section<uint32_t>(TablesSection::kTokenOffsets);
   token_bytes_ = section<char>(TablesSection::kTokenBytes).data();
   token_flags_ = section<uint8_t>(TablesSection::kTokenFlags);
-  text_slots_ = section<TextSlot>(TablesSection::kTextSlots);
-  merge_slots_ = section<MergeSlot>(TablesSection::kMergeSlots);
   steps_ = section<StepRecord>(TablesSection::kSteps);
   const auto step_text = section<char>(TablesSection::kStepText);
   step_text_ = {step_text.data(), step_text.size()};
@@ -87,7 +87,8 @@ TokenizerTables::TokenizerTables(std::span<const std::byte> bytes)
   prefix_ = section<TokenId>(TablesSection::kTemplatePrefix);
   suffix_ = section<TokenId>(TablesSection::kTemplateSuffix);
   check_tokens();
-  check_merges();
+  read_prefixes();
+  read_merges();
   check_steps();
   check_added();
 }
@@ -103,11 +104,6 @@ void TokenizerTables::check_tokens() const {
           "token offsets do not cover the {} token bytes", blob);
   require(std::is_sorted(token_offsets_.begin(), token_offsets_.end()),
           "token offsets do not grow");
-  require(std::has_single_bit(text_slots_.size()), "{} text slots, not a power of two",
-          text_slots_.size());
-  require_none(text_slots_, "text slot", [num_ids](const TextSlot& slot) {
-    return (slot.id != kNoId) & (slot.id >= num_ids);
-  });
   const auto outside = [&](TokenId id) { return id < 0 || static_cast<uint32_t>(id) >= num_ids; };
   require_none(std::span<const TokenId>(header_.byte_ids), "byte",
                [&](TokenId id) { return id != -1 && outside(id); });
@@ -115,13 +111,43 @@ void TokenizerTables::check_tokens() const {
   require_none(suffix_, "suffix token", outside);
 }
 
-void TokenizerTables::check_merges() const {
-  require(std::has_single_bit(merge_slots_.size()), "{} merge slots, not a power of two",
-          merge_slots_.size());
+void TokenizerTables::read_prefixes() {
+  const auto nodes = section<PrefixNode>(TablesSection::kPrefixNodes);
+  require(!nodes.empty() && nodes.size() % 256 == 0, "{} prefix nodes, not blocks of 256",
+          nodes.size());
   const uint32_t num_ids = header_.num_ids;
-  require_none(merge_slots_, "merge slot", [num_ids](const MergeSlot& slot) {
+  // A block of nodes is there whole, so what is at base xor byte is there if the base is.
+  require_none(nodes, "prefix node", [&](const PrefixNode& node) {
+    constexpr uint32_t kEnds = uint32_t{kPrefixToken | kPrefixWhole | kPrefixMerged} << 24;
+    return (node.base() >= nodes.size()) |
+           (((node.id_and_flags & kEnds) != 0) & (node.id() >= num_ids));
+  });
+  prefixes_ = PrefixTrie(nodes);
+}
+
+void TokenizerTables::read_merges() {
+  const auto filter = section<uint64_t>(TablesSection::kMergeFilter);
+  const auto slots = section<MergeSlot>(TablesSection::kMergeSlots);
+  require(std::has_single_bit(filter.size()), "{} words of merge filter, not a power of two",
+          filter.size());
+  require(std::has_single_bit(slots.size()), "{} merge slots, not a power of two", slots.size());
+  const uint32_t num_ids = header_.num_ids;
+  require_none(slots, "merge slot", [num_ids](const MergeSlot& slot) {
     return (slot.rank != kNoId) & (slot.result >= num_ids);
   });
+  merges_ = MergeTable(filter, slots, header_.merge_probes, header_.byte_ids);
+  parts_ = section<TokenParts>(TablesSection::kTokenParts);
+  require(parts_.size() == num_ids, "{} token parts for {} ids", parts_.size(), num_ids);
+  require_none(parts_, "token part", [&](const TokenParts& parts) {
+    return parts.order != 0 && (parts.left >= num_ids || parts.right >= num_ids);
+  });
+  // Parts are shorter, so going down from part to part ends.
+  const auto size_of = [&](size_t id) { return token_offsets_[id + 1] - token_offsets_[id]; };
+  for (size_t id = 0; id < num_ids; ++id) {
+    const TokenParts& parts = parts_[id];
+    require(parts.order == 0 || std::max(size_of(parts.left), size_of(parts.right)) < size_of(id),
+            "token {} is merged from longer ones", id);
+  }
 }
 
 void TokenizerTables::check_steps() const {
@@ -164,28 +190,18 @@ void TokenizerTables::check_added() const {
   }
 }
 
-uint32_t TokenizerTables::find_token(std::string_view bytes, uint8_t mask, uint8_t flags) const {
-  const uint64_t hash = hash_text(bytes);
-  const size_t start = first_slot(hash, text_slots_.size());
-  for (size_t probe = 0; probe < header_.text_probes; ++probe) {
-    const TextSlot& slot = text_slots_[(start + probe) & (text_slots_.size() - 1)];
-    if (slot.id == kNoId) break;
-    if (slot.tag == static_cast<uint32_t>(hash) && (token_flags_[slot.id] & mask) == flags &&
-        token_bytes(slot.id) == bytes) {
-      return slot.id;
+uint32_t TokenizerTables::find_token(std::string_view bytes, bool raw) const {
+  uint32_t found = kNoId;
+  if (raw) {  // They are few and hardly ever asked for.
+    for (uint32_t id = 0; id < header_.num_ids && found == kNoId; ++id) {
+      if ((token_flags_[id] & kTokenRaw) != 0 && token_bytes(id) == bytes) found = id;
     }
+    return found;
   }
-  return kNoId;
-}
-
-const MergeSlot* TokenizerTables::find_merge(uint32_t left, uint32_t right) const {
-  const size_t start = first_slot(hash_pair(left, right), merge_slots_.size());
-  for (size_t probe = 0; probe < header_.merge_probes; ++probe) {
-    const MergeSlot& slot = merge_slots_[(start + probe) & (merge_slots_.size() - 1)];
-    if (slot.rank == kNoId) break;
-    if (slot.left == left && slot.right == right) return &slot;
-  }
-  return nullptr;
+  prefixes_.walk(bytes, [&](const PrefixNode& node, size_t size) {
+    if (size == bytes.size() && (node.flags() & kPrefixToken) != 0) found = node.id();
+  });
+  return found;
 }
 
 std::vector<PretokenizerStep> TokenizerTables::steps() const {

@@ -32,7 +32,7 @@ TEST(TokenizerTables, CutOffTablesAreCorrupt) {
 
 TEST(TokenizerTables, AnotherVersionIsUnsupported) {
   std::vector<std::byte> tables = small_tables();
-  tables[offsetof(TablesHeader, version)] = std::byte{2};
+  tables[offsetof(TablesHeader, version)] = std::byte{1};
   EXPECT_EQ(error_of([&] { Tokenizer tokenizer(tables); }).code(), ErrorCode::kUnsupported);
 }
 

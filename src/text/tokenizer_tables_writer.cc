@@ -9,34 +9,43 @@
 #include "base/file.h"
 #include "text/bpe.h"
 #include "text/byte_alphabet.h"
+#include "text/merge_table.h"
+#include "text/prefix_trie.h"
 #include "text/tokenizer_spec.h"
 #include "text/tokenizer_tables.h"
 
 namespace trtmc {
 namespace {
 
-// An open-addressing table over `entries`, at most 2/3 full. `free` marks a free slot, `hash_of`
-// and `is_free` read one. Returns the slots and the longest search.
-template <typename Slot, typename HashOf, typename IsFree>
-std::pair<std::vector<Slot>, uint32_t> make_slots(const std::vector<Slot>& entries, Slot free,
-                                                  HashOf hash_of, IsFree is_free) {
-  const size_t num_slots = std::bit_ceil(entries.size() + entries.size() / 2 + 1);
-  std::vector<Slot> slots(num_slots, free);
+// An open-addressing table of `merges`, at most 2/3 full, and its longest search.
+std::pair<std::vector<MergeSlot>, uint32_t> make_slots(const std::vector<MergeSlot>& merges) {
+  const size_t num_slots = std::bit_ceil(merges.size() + merges.size() / 2 + 1);
+  std::vector<MergeSlot> slots(num_slots, {0, 0, kNoId, 0});
   uint32_t longest = 0;
-  for (const Slot& entry : entries) {
-    size_t at = first_slot(hash_of(entry), num_slots);
+  for (const MergeSlot& merge : merges) {
+    size_t at = first_slot(hash_pair(merge.left, merge.right), num_slots);
     uint32_t probes = 1;
-    while (!is_free(slots[at])) {
+    while (slots[at].rank != kNoId) {
       at = (at + 1) & (num_slots - 1);
       if (++probes > kMaxProbes) {
         throw Error(ErrorCode::kInvalidArgument,
-                    "tokens or merges that collide on purpose: no hash table can hold them");
+                    "merges that collide on purpose: no hash table can hold them");
       }
     }
-    slots[at] = entry;
+    slots[at] = merge;
     longest = std::max(longest, probes);
   }
   return {std::move(slots), longest};
+}
+
+// The Bloom filter of `merges`: 3 of 64 bits for each, 4 to 8 merges a word.
+std::vector<uint64_t> make_filter(const std::vector<MergeSlot>& merges) {
+  std::vector<uint64_t> filter(std::bit_floor(merges.size() / 4 + 1));
+  for (const MergeSlot& merge : merges) {
+    const uint64_t hash = hash_pair(merge.left, merge.right);
+    filter[first_slot(hash, filter.size())] |= merge_filter_bits(hash);
+  }
+  return filter;
 }
 
 // The two tries over the texts of the added tokens, node by node in breadth-first order.
@@ -79,12 +88,12 @@ class TablesWriter {
     bytes_.resize(sizeof(header_));
     add_tokens();
     add_merges();
+    add_prefixes();
     add_steps();
     add_added();
     add_section(TablesSection::kTemplatePrefix, spec.prefix);
     add_section(TablesSection::kTemplateSuffix, spec.suffix);
     std::memcpy(bytes_.data(), &header_, sizeof(header_));
-    mark_whole_tokens();
   }
 
   std::vector<std::byte> take() { return std::move(bytes_); }
@@ -115,20 +124,10 @@ class TablesWriter {
       if (added.special) flags_[static_cast<size_t>(added.id)] |= kTokenSpecial;
     }
     header_.num_ids = static_cast<uint32_t>(flags_.size());
-    std::vector<TextSlot> entries;
-    for (uint32_t id = 0; id < header_.num_ids; ++id) {
-      entries.push_back({static_cast<uint32_t>(hash_text(text_of(id))), id});
-    }
-    auto [slots, probes] = make_slots(
-        entries, TextSlot{0, kNoId},
-        [&](const TextSlot& slot) { return hash_text(text_of(slot.id)); },
-        [](const TextSlot& slot) { return slot.id == kNoId; });
-    header_.text_probes = probes;
     add_section(TablesSection::kTokenOffsets, offsets_);
     add_section(TablesSection::kTokenBytes,
                 std::vector<char>(token_bytes_.begin(), token_bytes_.end()));
     add_section(TablesSection::kTokenFlags, flags_);
-    add_section(TablesSection::kTextSlots, slots);
     fill_byte_ids();
   }
 
@@ -161,12 +160,62 @@ class TablesWriter {
     const auto kept = std::unique(entries.rbegin(), entries.rend(),
                                   [&](const auto& a, const auto& b) { return pair(a) == pair(b); });
     entries.erase(entries.begin(), kept.base());
-    auto [slots, probes] = make_slots(
-        entries, MergeSlot{0, 0, kNoId, 0},
-        [](const MergeSlot& slot) { return hash_pair(slot.left, slot.right); },
-        [](const MergeSlot& slot) { return slot.rank == kNoId; });
+    const std::vector<uint64_t> filter = make_filter(entries);
+    const auto [slots, probes] = make_slots(entries);
     header_.merge_probes = probes;
+    add_section(TablesSection::kMergeFilter, filter);
     add_section(TablesSection::kMergeSlots, slots);
+    find_parts(MergeTable(filter, slots, probes, header_.byte_ids));
+    header_.longest_match = longest_match();
+    add_section(TablesSection::kTokenParts, parts_);
+  }
+
+  // Merges the bytes of each token of the model, to see whether they become the token and of what.
+  // Parts are shorter, so they come first.
+  void find_parts(const MergeTable& merges) {
+    std::vector<uint32_t> by_size;
+    for (uint32_t id = 0; id < header_.num_ids; ++id) {
+      if ((flags_[id] & (kTokenRaw | kTokenOutOfModel)) == 0) by_size.push_back(id);
+    }
+    std::stable_sort(by_size.begin(), by_size.end(),
+                     [&](uint32_t a, uint32_t b) { return text_of(a).size() < text_of(b).size(); });
+    parts_.resize(header_.num_ids);
+    is_merged_.resize(header_.num_ids);
+    std::vector<TokenId> ids;
+    for (const uint32_t id : by_size) {
+      ids.clear();
+      append_bpe(merges, text_of(id), ids, 2);
+      if (ids.size() == 1) is_merged_[id] = static_cast<uint32_t>(ids[0]) == id;
+      if (ids.size() != 2) continue;
+      const auto left = static_cast<uint32_t>(ids[0]), right = static_cast<uint32_t>(ids[1]);
+      const MergeSlot* last = merges.find(left, right);
+      if (last == nullptr || last->result != id) continue;
+      is_merged_[id] = true;
+      parts_[id] = {left, right,
+                    std::max({parts_[left].order, parts_[right].order, last->rank + 1})};
+    }
+  }
+
+  uint32_t longest_match() const {
+    if (std::count(header_.byte_ids.begin(), header_.byte_ids.end(), -1) != 0) return 0;
+    size_t longest = 0;
+    for (uint32_t id = 0; id < header_.num_ids; ++id) {
+      if (is_merged_[id]) longest = std::max(longest, text_of(id).size());
+    }
+    return longest <= kMaxMatch ? static_cast<uint32_t>(longest) : 0;
+  }
+
+  void add_prefixes() {
+    std::vector<PrefixEntry> entries;
+    for (uint32_t id = 0; id < header_.num_ids; ++id) {
+      if ((flags_[id] & kTokenRaw) != 0 || text_of(id).empty()) continue;
+      const bool in_model = (flags_[id] & kTokenOutOfModel) == 0;
+      const bool is_whole = in_model && (spec_.ignore_merges || is_merged_[id]);
+      entries.push_back({text_of(id), id,
+                         static_cast<uint8_t>(kPrefixToken | (is_whole ? kPrefixWhole : 0) |
+                                              (is_merged_[id] ? kPrefixMerged : 0))});
+    }
+    add_section(TablesSection::kPrefixNodes, make_prefix_trie(std::move(entries)));
   }
 
   void add_steps() {
@@ -197,29 +246,14 @@ class TablesWriter {
     add_section(TablesSection::kTrieNodes, make_trie(spec_.added));
   }
 
-  // Finds the tokens that their own bytes, alone in a word, become.
-  void mark_whole_tokens() {
-    const TokenizerTables tables(bytes_);
-    const SectionRange range = header_.sections[static_cast<size_t>(TablesSection::kTokenFlags)];
-    std::vector<TokenId> ids;
-    for (uint32_t id = 0; id < header_.num_ids; ++id) {
-      if ((flags_[id] & (kTokenRaw | kTokenOutOfModel)) != 0 || tables.token_bytes(id).empty()) {
-        continue;
-      }
-      ids.clear();
-      if (!spec_.ignore_merges) append_bpe(tables, tables.token_bytes(id), ids);
-      if (spec_.ignore_merges || (ids.size() == 1 && static_cast<uint32_t>(ids[0]) == id)) {
-        bytes_[range.offset + id] |= std::byte{kTokenWhole};
-      }
-    }
-  }
-
   const TokenizerSpec& spec_;
   TablesHeader header_{};
   std::vector<std::byte> bytes_;
   std::vector<uint32_t> offsets_{0};
   std::string token_bytes_;
   std::vector<uint8_t> flags_;
+  std::vector<TokenParts> parts_;
+  std::vector<bool> is_merged_;  // Of each id: its bytes merge to it.
 };
 
 }  // namespace
