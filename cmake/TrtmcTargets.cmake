@@ -35,6 +35,10 @@ set(TRTMC_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror)
 # sanitizers find the real ones.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND TRTMC_WARNINGS -Wno-maybe-uninitialized)
+  # g++ 13 takes a reference that is returned for one into an argument's temporary.
+  if(CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
+    list(APPEND TRTMC_WARNINGS -Wno-dangling-reference)
+  endif()
 endif()
 
 # trtmc_library(NAME base SRCS error.cc HDRS error.h DEPS fmt::fmt)

@@ -74,13 +74,25 @@ using HiddenStateProbe = std::function<void(int layer, std::span<const float> hi
 
 enum class KvType { kF32, kBF16 };
 
+// How activations enter a product where the device multiplies bf16 only: as they are, at the price
+// of several multiplications, or rounded as Transformers does in bfloat16.
+enum class ActivationType { kF32, kBF16 };
+
+// A device's own speeds, in bytes and operations a second.
+struct DeviceRoofs {
+  double read_bytes_per_second;
+  double copy_bytes_per_second;  // Read and written.
+  double operations_per_second;  // Of the products' own instruction.
+};
+
 struct ExecutorOptions {
   int num_threads = 0;           // 0: the backend's choice.
   std::string isa;               // A CPU instruction set by name; empty: the best there is.
   int context_length = 0;        // Tokens a sequence may have; 0: the model's own.
   uint64_t kv_memory_bytes = 0;  // 0: room for one sequence of context_length.
   KvType kv_type = KvType::kF32;
-  int max_tokens_per_step = 512;
+  ActivationType activation_type = ActivationType::kF32;  // Of the cuda backend.
+  int max_tokens_per_step = 0;                            // 0: the backend's choice.
   int max_sequences_per_step = 64;
   HiddenStateProbe hidden_state_probe;  // Empty: none.
 };
@@ -101,6 +113,8 @@ class Executor {
   // The two parts of it that programs ask for. The instruction set: "avx512", "generic".
   virtual std::string_view isa() const { return "generic"; }
   virtual int num_threads() const { return 1; }
+  // Measured now, where the device has memory of its own; nothing where it is the machine's.
+  virtual std::optional<DeviceRoofs> measure_roofs() { return std::nullopt; }
 };
 
 class Backend {

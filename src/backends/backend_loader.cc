@@ -6,6 +6,7 @@
 #include <string>
 
 #include "backends/builtin_backends.h"
+#include "backends/module_backend.h"
 #include "base/error.h"
 
 namespace trtmc {
@@ -19,7 +20,9 @@ std::optional<std::string> reason_against(const Backend& backend, const Manifest
 }  // namespace
 
 std::span<const Backend* const> all_backends() {
-  static const std::array<const Backend*, 2> kBackends = {&cpu_backend(), &reference_backend()};
+  static const ModuleBackend kCuda("cuda", module_folders());
+  static const std::array<const Backend*, 3> kBackends = {&cpu_backend(), &kCuda,
+                                                          &reference_backend()};
   return kBackends;
 }
 
@@ -29,7 +32,8 @@ const Backend& find_backend(std::string_view name, const Manifest& manifest) {
   bool known = name == "auto";
   for (const Backend* backend : all_backends()) {
     names += fmt::format(", {}", backend->name());
-    if (name != "auto" && name != backend->name()) continue;
+    const bool is_module = dynamic_cast<const ModuleBackend*>(backend) != nullptr;
+    if (name == "auto" ? is_module : name != backend->name()) continue;
     known = true;
     const auto reason = reason_against(*backend, manifest);
     if (!reason) return *backend;

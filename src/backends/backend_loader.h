@@ -8,11 +8,12 @@
 
 namespace trtmc {
 
-// Best first; "reference" last.
+// "cpu" first, "reference" last. A module among them ("cuda") is opened when it is asked something.
 std::span<const Backend* const> all_backends();
 
-// By name, or the first that can run `manifest` on this machine for "auto". Throws kUnsupported
-// with every backend's reason, kInvalidArgument for an unknown name.
+// By name, or for "auto" the first of those linked in that can run `manifest` on this machine:
+// modules are used on request only. Throws kUnsupported with every backend's reason,
+// kInvalidArgument for an unknown name.
 const Backend& find_backend(std::string_view name, const Manifest& manifest);
 
 }  // namespace trtmc

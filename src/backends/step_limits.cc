@@ -13,6 +13,8 @@ namespace {
 
 // More than a process can address: the sizes of what lies in KV memory never overflow.
 constexpr uint64_t kMostBytes = uint64_t{1} << 47;
+// Of a step, unless told otherwise.
+constexpr int kTokensPerStep = 512;
 
 uint64_t kv_element_bytes(KvType type) { return type == KvType::kBF16 ? 2 : 4; }
 
@@ -70,7 +72,8 @@ Limits make_limits(const DecoderSpec& spec, const ExecutorOptions& options, int 
   }
   return {.num_blocks = static_cast<int>(num_blocks),
           .block_size = block_size,
-          .max_tokens_per_step = std::max(1, options.max_tokens_per_step),
+          .max_tokens_per_step =
+              options.max_tokens_per_step > 0 ? options.max_tokens_per_step : kTokensPerStep,
           .max_sequences_per_step = std::max(1, options.max_sequences_per_step)};
 }
 

@@ -15,6 +15,8 @@ namespace trtmc {
 namespace {
 
 constexpr double kGiga = 1e9;
+// That a step of any backend takes by itself.
+constexpr int kFewestTokensPerStep = 512;
 
 std::vector<SpeedCase> cases_of(const BenchCommand& command) {
   std::vector<SpeedCase> cases;
@@ -67,7 +69,9 @@ std::unique_ptr<Executor> load_for(std::span<const SpeedCase> cases, const Bench
   }
   options.max_sequences_per_step =
       std::max(options.max_sequences_per_step, static_cast<int>(batch));
-  options.max_tokens_per_step = std::max(options.max_tokens_per_step, static_cast<int>(batch));
+  if (options.max_tokens_per_step < batch && batch > kFewestTokensPerStep) {
+    options.max_tokens_per_step = static_cast<int>(batch);
+  }
   std::unique_ptr<Executor> executor = backend.load(bundle, options);
   if (options.kv_memory_bytes > 0) return executor;
   const Limits limits = executor->limits();
@@ -94,6 +98,7 @@ Json to_json(const Speed& speed, const Executor& executor, const Backend& backen
   json.set("gb_per_second", speed.bytes_per_second / kGiga);
   json.set("gflop_per_second", speed.operations_per_second / kGiga);
   json.set("read_roof_gb_per_second", speed.read_roof / kGiga);
+  if (speed.copy_roof > 0) json.set("copy_roof_gb_per_second", speed.copy_roof / kGiga);
   json.set("multiply_roof_gflop_per_second", speed.multiply_roof / kGiga);
   json.set("roof_share", speed.roof_share);
   json.set("threads", executor.num_threads());

@@ -284,7 +284,7 @@ Command parse_verify(Arguments arguments, const Settings& settings) {
   command.compare_with_reference = parser.given("--backend");
   if (!command.compare_with_reference && command.goldens.empty()) {
     for (const std::string_view name :
-         {"--threads", "--context", "--kv-memory", "--kv-type", "--cpu-isa"}) {
+         {"--threads", "--context", "--kv-memory", "--kv-type", "--activations", "--cpu-isa"}) {
       parser.refuse_without_effect(name, "without --backend or --goldens");
     }
   }

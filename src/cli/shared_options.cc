@@ -85,10 +85,9 @@ void declare_threads(CommandParser& parser, int& threads) {
 
 void declare_load(CommandParser& parser, LoadOptions& load) {
   parser.group("Model");
-  parser.shared_option("--backend", "NAME",
-                       "auto, cpu or reference (default: auto, the best one here)",
+  parser.shared_option("--backend", "NAME", "auto, cpu, cuda or reference (default: auto, the CPU)",
                        [&load](const std::string& text) { load.backend = text; });
-  parser.choices({"auto", "cpu", "reference"});
+  parser.choices({"auto", "cpu", "cuda", "reference"});
   declare_threads(parser, load.executor.num_threads);
   parser.shared_option("--context", "N", "tokens of context (default: the model's own)",
                        integer_into(load.executor.context_length, 1, kMaxInt));
@@ -105,6 +104,15 @@ void declare_load(CommandParser& parser, LoadOptions& load) {
                          constexpr std::string_view kNames[] = {"f32", "bf16"};
                          load.executor.kv_type =
                              parse_name(text, kNames) == 0 ? KvType::kF32 : KvType::kBF16;
+                       });
+  parser.choices({"f32", "bf16"});
+  parser.shared_option("--activations", "TYPE",
+                       "how cuda multiplies them: f32 exactly, or bf16 as Transformers, faster",
+                       [&load](const std::string& text) {
+                         constexpr std::string_view kNames[] = {"f32", "bf16"};
+                         load.executor.activation_type = parse_name(text, kNames) == 0
+                                                             ? ActivationType::kF32
+                                                             : ActivationType::kBF16;
                        });
   parser.choices({"f32", "bf16"});
   parser.shared_option(
@@ -192,6 +200,12 @@ void check_log(const CommandParser& parser, LogOptions& log) {
 }
 
 void check_load(const CommandParser& parser, const LoadOptions& load) {
+  if (load.backend != "cuda") {
+    parser.refuse_without_effect("--activations", "on any backend but cuda");
+  } else {
+    parser.refuse_without_effect("--cpu-isa", "on the cuda backend, which runs on a GPU");
+    parser.refuse_without_effect("--threads", "on the cuda backend, which runs on a GPU");
+  }
   if (load.backend == "reference") {
     parser.refuse_without_effect("--threads", "on the reference backend, which uses one thread");
     parser.refuse_without_effect("--cpu-isa", "on the reference backend, which is plain C++");

@@ -113,12 +113,13 @@ Speed SpeedMeter::measure(const SpeedCase& of, int repeat) {
   lay_out(of);
   fill(of);
   run(of);
-  const std::span<const std::byte> weights = tensor_bytes(bundle_);
-  std::vector<double> reads, multiplies, speeds;
+  std::vector<double> reads, copies, multiplies, speeds;
   uint64_t logits_hash = 0;
   for (int i = 0; i < repeat; ++i) {
-    reads.push_back(read_bandwidth(pool_, weights));
-    multiplies.push_back(multiply_add_peak(pool_));
+    const DeviceRoofs now = roofs();
+    reads.push_back(now.read_bytes_per_second);
+    copies.push_back(now.copy_bytes_per_second);
+    multiplies.push_back(now.operations_per_second);
     const Round round = run(of);
     speeds.push_back(static_cast<double>(of.tokens) * of.batch / round.seconds);
     logits_hash = round.logits_hash;
@@ -133,6 +134,7 @@ Speed SpeedMeter::measure(const SpeedCase& of, int repeat) {
               .bytes_per_second = work.bytes * rounds_per_second,
               .operations_per_second = work.operations * rounds_per_second,
               .read_roof = Range(std::move(reads)).median,
+              .copy_roof = Range(std::move(copies)).median,
               .multiply_roof = Range(std::move(multiplies)).median,
               .roof_share = 0,
               .logits_hash = logits_hash};
@@ -142,6 +144,13 @@ Speed SpeedMeter::measure(const SpeedCase& of, int repeat) {
     speed.roof_share = speed.operations_per_second / speed.multiply_roof;
   }
   return speed;
+}
+
+DeviceRoofs SpeedMeter::roofs() {
+  if (const auto of_device = executor_.measure_roofs()) return *of_device;
+  return {.read_bytes_per_second = read_bandwidth(pool_, tensor_bytes(bundle_)),
+          .copy_bytes_per_second = 0,
+          .operations_per_second = multiply_add_peak(pool_)};
 }
 
 int SpeedMeter::chunk_of(const SpeedCase& of) const {

@@ -44,9 +44,12 @@ struct Speed {
   Range tokens_per_second;       // Of all sequences together.
   double bytes_per_second;       // At the median.
   double operations_per_second;  // Likewise.
-  // The machine's own, measured in each round: medians.
-  double read_roof;      // Bytes a second of the bundle's weights.
-  double multiply_roof;  // Single-precision operations a second; 0: not measured on this machine.
+  // The machine's own, or the device's where it has memory of its own, measured in each round:
+  // medians.
+  double read_roof;      // Bytes a second, of weights where there are enough.
+  double copy_roof;      // Bytes read and written a second; 0: not measured.
+  double multiply_roof;  // Operations a second: single-precision, or of the device's products; 0:
+                         // not measured on this machine.
   double roof_share;     // A decode's of the first, a prefill's of the second; 0 without it.
   uint64_t logits_hash;  // Of the bits of the last step's logits: equal where the numbers are.
 };
@@ -70,6 +73,7 @@ class SpeedMeter {
   void lay_out(const SpeedCase& of);
   void fill(const SpeedCase& of);
   Round run(const SpeedCase& of);
+  DeviceRoofs roofs();
   const Logits& step(const SpeedCase& of, int position, int count);
 
   const Bundle& bundle_;

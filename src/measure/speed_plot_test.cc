@@ -15,6 +15,7 @@ Speed speed(SpeedKind kind, int depth, int batch, double tokens_per_second) {
           .bytes_per_second = 0,
           .operations_per_second = 0,
           .read_roof = 0,
+          .copy_roof = 0,
           .multiply_roof = 0,
           .roof_share = 0,
           .logits_hash = 0};

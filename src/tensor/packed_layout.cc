@@ -152,4 +152,26 @@ void unpack_row(const PackedLayout& layout, std::span<const std::byte> packed, i
   }
 }
 
+std::vector<std::byte> pack_plain(const WeightView& weight) {
+  const PackedLayout layout = weight.packed();
+  const TensorView plain{weight.dtype, weight.shape, weight.bytes};
+  std::vector<std::byte> packed(layout.total_bytes());
+  std::vector<float> values(static_cast<size_t>(PackedLayout::kPanelRows * layout.cols));
+  for (int64_t panel = 0; panel < layout.num_panels(); ++panel) {
+    const int64_t first = panel * PackedLayout::kPanelRows;
+    const int64_t count = std::min(PackedLayout::kPanelRows, layout.rows - first);
+    std::vector<std::span<const float>> rows;
+    for (int64_t r = 0; r < count; ++r) {
+      const auto row = std::span(values).subspan(static_cast<size_t>(r * layout.cols),
+                                                 static_cast<size_t>(layout.cols));
+      read_floats(plain, (first + r) * layout.cols, row);
+      rows.emplace_back(row);
+    }
+    pack_panel(layout, rows,
+               std::span(packed).subspan(static_cast<size_t>(panel) * layout.panel_bytes(),
+                                         layout.panel_bytes()));
+  }
+  return packed;
+}
+
 }  // namespace trtmc

@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "tensor/dtype.h"
 #include "tensor/tensor_view.h"
@@ -69,7 +70,10 @@ struct WeightView {
   Shape shape;
   std::span<const std::byte> bytes;
 
-  PackedLayout packed() const { return {dtype, shape[0], shape[1]}; }  // For kPanels16.
+  PackedLayout packed() const { return {dtype, shape[0], shape[1]}; }  // Of its panels.
 };
+
+// The panels of a matrix that lies row-major.
+std::vector<std::byte> pack_plain(const WeightView& weight);
 
 }  // namespace trtmc

@@ -1,20 +1,17 @@
 // What never changes a bit on the cpu backend: chunks, neighbours in the batch, threads, block
 // tables, the grain.
-#include <gtest/gtest.h>
+#include "tests/conformance/invariance.h"
 
-#include <algorithm>
+#include <gtest/gtest.h>
 
 #include "backends/cpu/cpu_executor.h"
 #include "backends/cpu/kernels/dispatch.h"
-#include "tests/conformance/conformance.h"
 
 namespace trtmc {
 namespace {
 
 using cpu::Grain;
 using cpu::make_cpu_executor;
-
-constexpr int kNumTokens = 75;
 
 struct Types {
   std::string name;
@@ -25,11 +22,12 @@ using Case = std::tuple<std::string, Types>;
 
 class Bits : public testing::TestWithParam<Case> {
  protected:
-  Bits()
-      : model_(spec_, std::get<1>(GetParam()).weights),
-        tokens_(random_tokens(spec_, kNumTokens, 1)) {
-    const auto executor = make();
-    whole_ = run_whole(*executor, tokens_);
+  Bits() : model_(spec_, std::get<1>(GetParam()).weights) {
+    bits_ = {.make = [this] { return make(); },
+             .tokens = random_tokens(spec_, Invariance::kNumTokens, 1),
+             .whole = {},
+             .spec = spec_};
+    bits_.whole = run_whole(*make(), bits_.tokens);
   }
 
   std::unique_ptr<Executor> make(int num_threads = 2, Grain grain = Grain::kBlock) const {
@@ -43,68 +41,22 @@ class Bits : public testing::TestWithParam<Case> {
 
   DecoderSpec spec_ = spec_of(model_shapes()[1]);
   RandomModel model_;
-  std::vector<TokenId> tokens_;
-  Rows whole_;
+  Invariance bits_;
 };
 
-TEST_P(Bits, DoNotChangeWithTheChunks) {
-  const std::vector<std::vector<int>> kChunkings = {{1}, {2}, {7}, {32}, {31, 2, 33, 1}, {64, 3}};
-  for (const auto& chunks : kChunkings) {
-    const auto executor = make();
-    EXPECT_EQ(run_chunked(*executor, tokens_, chunks, block_range(*executor, kNumTokens)), whole_)
-        << testing::PrintToString(chunks);
-  }
-}
-
-TEST_P(Bits, DoNotChangeWithTheNeighbours) {
-  const auto executor = make();
-  const auto table = block_range(*executor, kNumTokens);
-  const auto next = static_cast<BlockId>(table.size());
-  const auto other = random_tokens(spec_, 40, 2);
-  const auto third = random_tokens(spec_, 5, 3);
-  const std::vector<TokenId> head(tokens_.begin(), tokens_.begin() + 50);
-  // Between two others; then one token at a time beside another that goes on.
-  Rows rows = run_step(*executor, {{other, 0, block_range(*executor, 40, next)},
-                                   {head, 0, table},
-                                   {third, 0, block_range(*executor, 5, next + 2)}});
-  rows = {rows.begin() + 40, rows.begin() + 90};
-  for (int t = 50; t < kNumTokens; ++t) {
-    const Rows step = run_step(*executor, {{{tokens_[static_cast<size_t>(t)]}, t, table},
-                                           {{1}, t - 45, block_range(*executor, 40, next + 2)}});
-    rows.push_back(step[0]);
-  }
-  EXPECT_EQ(rows, whole_);
-}
+TEST_P(Bits, DoNotChangeWithTheChunks) { bits_.expect_same_in_chunks(); }
+TEST_P(Bits, DoNotChangeWithTheNeighbours) { bits_.expect_same_beside_neighbours(); }
+TEST_P(Bits, DoNotChangeWithTheBlockTable) { bits_.expect_same_with_any_block_table(); }
+TEST_P(Bits, DoNotChangeWithACopiedBlock) { bits_.expect_same_with_a_copied_block(); }
+TEST_P(Bits, DoNotChangeWithStaleMemory) { bits_.expect_same_with_stale_memory(); }
 
 TEST_P(Bits, DoNotChangeWithTheThreads) {
-  EXPECT_EQ(run_whole(*make(1), tokens_), whole_);
-  EXPECT_EQ(run_whole(*make(3), tokens_), whole_);
-}
-
-TEST_P(Bits, DoNotChangeWithTheBlockTable) {
-  const auto executor = make();
-  EXPECT_EQ(run_chunked(*executor, tokens_, {kNumTokens}, {5, 0, 3}), whole_);
-}
-
-TEST_P(Bits, DoNotChangeWithACopiedBlock) {
-  const auto executor = make();
-  const std::vector<TokenId> head(tokens_.begin(), tokens_.begin() + 70);
-  const std::vector<TokenId> tail(tokens_.begin() + 70, tokens_.end());
-  run_step(*executor, {{head, 0, {0, 1, 2}}});
-  executor->copy_block(2, 4);
-  run_step(*executor, {{{1, 2, 3}, 70, {0, 1, 2}}});  // Goes its own way in the original.
-  const Rows rows = run_step(*executor, {{tail, 70, {0, 1, 4}}});
-  EXPECT_EQ(rows, Rows(whole_.begin() + 70, whole_.end()));
+  EXPECT_EQ(run_whole(*make(1), bits_.tokens), bits_.whole);
+  EXPECT_EQ(run_whole(*make(3), bits_.tokens), bits_.whole);
 }
 
 TEST_P(Bits, DoNotChangeWithTheGrain) {
-  EXPECT_EQ(run_whole(*make(2, Grain::kOperation), tokens_), whole_);
-}
-
-TEST_P(Bits, DoNotChangeWithStaleMemory) {
-  const auto executor = make();
-  run_whole(*executor, random_tokens(spec_, 90, 9));
-  EXPECT_EQ(run_whole(*executor, tokens_), whole_);
+  EXPECT_EQ(run_whole(*make(2, Grain::kOperation), bits_.tokens), bits_.whole);
 }
 
 std::vector<std::string> instruction_sets() {

@@ -27,10 +27,12 @@ Json random_golden(std::string_view name) {
 }
 
 VerifyReport verify_case(const Bundle& bundle, std::string_view backend, Json golden,
-                         std::string_view manifest_case, KvType kv_type, int num_threads) {
+                         std::string_view manifest_case, KvType kv_type, int num_threads,
+                         ActivationType activation_type) {
   ExecutorOptions options;
   options.num_threads = num_threads;
   options.kv_type = kv_type;
+  options.activation_type = activation_type;
   const auto manifest = find_in_folders(kTests / "e2e", fmt::format("{}.json", manifest_case));
   const Json thresholds = Json::parse(read_file(manifest));
   golden.set("thresholds", JsonCursor(thresholds).at("thresholds").json());

@@ -18,7 +18,8 @@ Json random_golden(std::string_view name);
 // verify_goldens() with the thresholds of an E2E manifest of tests/e2e/*/.
 VerifyReport verify_case(const Bundle& bundle, std::string_view backend, Json golden,
                          std::string_view manifest_case, KvType kv_type = KvType::kF32,
-                         int num_threads = 1);
+                         int num_threads = 1,
+                         ActivationType activation_type = ActivationType::kF32);
 
 // Builds the golden's checkpoint, changed, in `folder` as the command does.
 Bundle build_golden_bundle(const Json& golden, const std::filesystem::path& folder,

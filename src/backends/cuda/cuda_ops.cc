@@ -1,0 +1,438 @@
+#include "backends/cuda/cuda_ops.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "backends/cuda/kernels/attention.h"
+#include "backends/cuda/kernels/elementwise.h"
+#include "backends/cuda/kernels/gemm.h"
+#include "backends/cuda/kernels/gemv.h"
+#include "backends/cuda/kernels/rms_norm.h"
+#include "backends/cuda/kernels/rope.h"
+#include "backends/cuda/kernels/weights.h"
+#include "base/check.h"
+
+namespace trtmc::cuda {
+namespace {
+
+constexpr std::string_view kScratch = "memory for activations on the GPU";
+constexpr int kNormWarps = 8;  // What gemv takes a norm with.
+// Norms that gemv takes for itself: each block takes all of them again.
+constexpr int kMostNormsInGemv = 4;
+// Of what chunks leave for each other. Where it does not do, a block walks all chunks.
+constexpr size_t kPartialBytes = size_t{64} << 20;
+
+// Room for everything that is alive at once.
+size_t arena_floats(const DecoderSpec& spec, const CudaWeights& weights, int tokens, Grain grain) {
+  const auto rounded = [](int width) { return static_cast<size_t>(width) + 2 * kPanelRows; };
+  const size_t hidden = rounded(spec.hidden_size), q = rounded(spec.q_width());
+  const size_t kv = rounded(spec.kv_width()), inner = rounded(spec.intermediate_size);
+  if (grain == Grain::kBlock && weights.all_bf16()) {
+    return static_cast<size_t>(tokens) * (2 * hidden + q + 2 * kv + 3 * kPanelRows);
+  }
+  return static_cast<size_t>(tokens) * (6 * hidden + 3 * q + 4 * kv + 3 * inner);
+}
+
+}  // namespace
+
+CudaOps::Terms::Terms(const DecoderSpec& spec, int num_terms, int tokens) : capacity(tokens) {
+  const auto words = [&](int width) {
+    return static_cast<size_t>(num_steps(width)) * static_cast<size_t>(num_terms) *
+           static_cast<size_t>(tokens) * kStepWords;
+  };
+  hidden_memory = DeviceBuffer<uint32_t>(words(spec.hidden_size), kScratch, true);
+  mixed_memory = DeviceBuffer<uint32_t>(words(spec.q_width()), kScratch, true);
+  inner_memory = DeviceBuffer<uint32_t>(words(spec.intermediate_size), kScratch, true);
+}
+
+uint64_t CudaOps::Terms::bytes() const {
+  return hidden_memory.bytes() + mixed_memory.bytes() + inner_memory.bytes();
+}
+
+CudaOps::CudaOps(const CudaOpsParts& parts)
+    : parts_(parts),
+      arena_(
+          arena_floats(parts.spec, parts.weights, parts.limits.max_tokens_per_step, parts.grain)),
+      few_(parts.spec, parts.num_terms, kMostGemvTokens),
+      many_(parts.spec, parts.num_terms, parts.limits.max_tokens_per_step),
+      partial_(kPartialBytes / sizeof(float), kScratch),
+      counters_(kPartialBytes / 4096, kScratch, true) {}
+
+uint64_t CudaOps::scratch_bytes() const {
+  return arena_.bytes() + few_.bytes() + many_.bytes() + partial_.bytes() + counters_.bytes();
+}
+
+void CudaOps::begin(const StepView& step, float* logits, int64_t logits_stride, const Launch& how) {
+  arena_.release({0, 0});
+  step_ = step;
+  logits_ = logits;
+  logits_stride_ = logits_stride;
+  how_ = how;
+  const auto partials =
+      static_cast<size_t>(step.num_tiles) * static_cast<size_t>(parts_.spec.num_kv_heads);
+  const size_t floats = partials * static_cast<size_t>(chunk_bucket(step.last_position)) *
+                        kFewQueryRows *
+                        static_cast<size_t>(parts_.cache.view().padded_dim + kPartialExtras);
+  splits_ = step.one_each && floats <= partial_.count() && partials <= counters_.count();
+}
+
+// ---- Products
+
+ProductArgs CudaOps::product_of(const Activation& x) const {
+  ProductArgs args{};
+  args.num_tokens = x.rows;
+  args.x = x.is_lazy() ? x.source : x.data;
+  args.x_stride = x.stride;
+  args.rows = x.selected ? step_.rows : nullptr;
+  args.norm = x.norm;
+  args.width = x.width;
+  args.eps = parts_.spec.rms_norm_eps;
+  return args;
+}
+
+void CudaOps::multiply(ProductArgs args, const CudaMatrix& matrix) {
+  if (args.num_tokens == 0) return;
+  args.weights = matrix.fragments;
+  args.num_panels = matrix.num_panels;
+  args.panel_distance = matrix.panel_distance;
+  args.steps = matrix.steps;
+  args.num_terms = parts_.num_terms;
+  const bool few = args.num_tokens <= kMostGemvTokens;
+  const int panels_per_tile = args.epilogue == Epilogue::kSwiglu ? 2 : 1;
+  std::optional<GemvPlan> plan;
+  if (few) {
+    plan = plan_gemv(parts_.device, args.num_panels, panels_per_tile, args.steps, args.num_terms,
+                     args.num_tokens);
+  }
+  const bool norms_inside = plan && args.norm != nullptr && plan->warps == kNormWarps &&
+                            args.num_tokens <= kMostNormsInGemv;
+  if (args.x != nullptr && !norms_inside) {
+    // Which buffer has room for rows of this width and number.
+    const Terms& terms = few ? few_ : many_;
+    args.in = args.width == parts_.spec.hidden_size ? terms.hidden()
+              : args.width == parts_.spec.q_width() ? terms.mixed()
+                                                    : terms.inner();
+    launch_rows({.x = args.x,
+                 .rows = args.rows,
+                 .num_rows = args.num_tokens,
+                 .x_stride = args.x_stride,
+                 .width = args.width,
+                 .norm = args.norm,
+                 .eps = args.eps,
+                 .out = nullptr,
+                 .out_stride = 0,
+                 .out_terms = args.in,
+                 .num_terms = args.num_terms},
+                how_);
+    args.norm = nullptr;
+  }
+  if (plan) {
+    launch_gemv(args, *plan, how_);
+  } else {
+    launch_gemm(args, plan_gemm(args.num_panels, args.num_terms, args.num_tokens), how_);
+  }
+}
+
+void CudaOps::multiply_floats(Value x, const CudaMatrix& matrix, float* out, int64_t stride) {
+  const float* data = floats(x);
+  const Activation& in = arena_.get(x);
+  if (in.rows == 0) return;
+  launch_linear({.panels = matrix.panels,
+                 .num_rows = matrix.rows,
+                 .width = matrix.cols,
+                 .x = data,
+                 .x_stride = in.stride,
+                 .num_tokens = in.rows,
+                 .out = out,
+                 .out_stride = stride},
+                how_);
+}
+
+// ---- Operations
+
+Value CudaOps::embed(TensorKey table) {
+  const CudaMatrix& matrix = parts_.weights.matrix(table);
+  const Value out = arena_.add(step_.num_tokens, matrix.cols);
+  launch_embed({.fragments = matrix.fragments,
+                .panels = matrix.panels,
+                .steps = matrix.steps,
+                .width = matrix.cols,
+                .tokens = step_.tokens,
+                .num_tokens = step_.num_tokens,
+                .out = arena_.get(out).data,
+                .out_stride = arena_.get(out).stride},
+               how_);
+  return out;
+}
+
+// Of x, lazily: a product may take it as it is.
+Activation CudaOps::lazy_source(Value x) {
+  const Activation& of = arena_.get(x);
+  if (of.is_lazy()) return of;
+  Activation lazy = of;
+  lazy.source = of.data;
+  lazy.data = nullptr;
+  return lazy;
+}
+
+Value CudaOps::rms_norm(Value x, TensorKey weight, float eps) {
+  TRTMC_CHECK(eps == parts_.spec.rms_norm_eps, "a norm of another model");
+  Activation lazy = lazy_source(x);
+  TRTMC_CHECK(lazy.norm == nullptr, "a norm of a norm");
+  lazy.norm = parts_.weights.norm(weight);
+  return arena_.add_lazy(lazy);
+}
+
+Value CudaOps::select_rows(Value x) {
+  Activation lazy = lazy_source(x);
+  lazy.selected = true;
+  lazy.rows = step_.num_rows;
+  return arena_.add_lazy(lazy);
+}
+
+// Of a lazy one: computed now.
+const float* CudaOps::floats(Value x) {
+  const Activation of = arena_.get(x);
+  if (!of.is_lazy()) return of.data;
+  arena_.materialise(x);
+  const Activation& made = arena_.get(x);
+  if (made.rows == 0) return made.data;
+  launch_rows({.x = of.source,
+               .rows = of.selected ? step_.rows : nullptr,
+               .num_rows = of.rows,
+               .x_stride = of.stride,
+               .width = of.width,
+               .norm = of.norm,
+               .eps = parts_.spec.rms_norm_eps,
+               .out = made.data,
+               .out_stride = made.stride,
+               .out_terms = {},
+               .num_terms = 0},
+              how_);
+  return made.data;
+}
+
+Value CudaOps::linear(Value x, TensorKey weight) {
+  const CudaMatrix& matrix = parts_.weights.matrix(weight);
+  const bool head = weight.role == Role::kEmbedding || weight.role == Role::kLmHead;
+  Activation result;
+  result.data = logits_;
+  result.rows = arena_.get(x).rows;
+  result.width = matrix.rows;
+  result.stride = logits_stride_;
+  const Value out = head ? arena_.add_lazy(result) : arena_.add(result.rows, result.width);
+  float* data = arena_.get(out).data;
+  const int64_t stride = arena_.get(out).stride;
+  if (matrix.panels != nullptr) {
+    multiply_floats(x, matrix, data, stride);
+    return out;
+  }
+  ProductArgs args = product_of(arena_.get(x));
+  args.epilogue = Epilogue::kStore;
+  args.out = data;
+  args.out_stride = stride;
+  args.num_rows = matrix.rows;
+  multiply(args, matrix);
+  return out;
+}
+
+void CudaOps::rotate(float* x, int64_t stride, int num_heads) const {
+  launch_rope({.x = x,
+               .stride = stride,
+               .num_tokens = step_.num_tokens,
+               .num_heads = num_heads,
+               .head_dim = parts_.spec.head_dim,
+               .half = parts_.rope.half(),
+               .table = parts_.rope.data(),
+               .positions = step_.positions},
+              how_);
+}
+
+// In place: nobody looks at x again.
+Value CudaOps::rope(Value x, const RopeSpec& rope, int num_heads) {
+  TRTMC_CHECK(rope == parts_.spec.rope, "a rotation of another model");
+  rotate(arena_.get(x).data, arena_.get(x).stride, num_heads);
+  return x;
+}
+
+AttentionArgs CudaOps::attention_args(int layer, const LayerSpec& spec) const {
+  AttentionArgs args{};
+  args.cache = parts_.cache.view();
+  args.layer = layer;
+  args.head_dim = parts_.spec.head_dim;
+  args.num_heads = parts_.spec.num_heads;
+  args.sliding_window = spec.sliding_window;
+  args.scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(parts_.spec.head_dim)));
+  args.positions = step_.positions;
+  args.block_tables = step_.block_tables;
+  args.table_stride = step_.table_stride;
+  args.tiles = step_.tiles;
+  args.num_tiles = step_.num_tiles;
+  args.table = parts_.rope.data();
+  args.num_terms = parts_.num_terms;
+  args.partial = partial_.data();
+  args.counters = counters_.data();
+  return args;
+}
+
+void CudaOps::attend(AttentionArgs args, float* q, const float* k, const float* v, int64_t stride,
+                     int half) {
+  args.q = q;
+  args.stride = stride;
+  if (splits_) {
+    args.num_chunks = chunk_bucket(step_.last_position);
+    args.k = k;
+    args.v = v;
+    args.half = half;
+  } else {
+    launch_store({.cache = args.cache,
+                  .layer = args.layer,
+                  .head_dim = args.head_dim,
+                  .k = k,
+                  .v = v,
+                  .stride = stride,
+                  .num_tokens = step_.num_tokens,
+                  .positions = step_.positions,
+                  .token_sequences = step_.token_sequences,
+                  .block_tables = step_.block_tables,
+                  .table_stride = step_.table_stride},
+                 how_);
+  }
+  launch_attention(args, how_);
+}
+
+Value CudaOps::attention(Value q, Value k, Value v, int layer, const LayerSpec& spec) {
+  const Activation queries = arena_.get(q);
+  const Value out = arena_.add(queries.rows, queries.width);
+  AttentionArgs args = attention_args(layer, spec);
+  args.out = arena_.get(out).data;
+  args.out_stride = arena_.get(out).stride;
+  // One stride for all three.
+  const Value same = arena_.add(step_.num_tokens, queries.width + 2 * arena_.get(k).width + 8);
+  const Activation& all = arena_.get(same);
+  const auto put = [&](const Activation& from, int64_t column) {
+    check_cuda(
+        cudaMemcpy2DAsync(all.data + column, static_cast<size_t>(all.stride) * sizeof(float),
+                          from.data, static_cast<size_t>(from.stride) * sizeof(float),
+                          static_cast<size_t>(from.width) * sizeof(float),
+                          static_cast<size_t>(from.rows), cudaMemcpyDeviceToDevice, how_.stream),
+        "attention");
+  };
+  put(queries, 0);
+  put(arena_.get(k), queries.width);
+  put(arena_.get(v), queries.width + arena_.get(k).width);
+  attend(args, all.data, all.data + queries.width, all.data + queries.width + arena_.get(k).width,
+         all.stride, 0);
+  return out;
+}
+
+Value CudaOps::swiglu(Value gate, Value up) {
+  const Activation a = arena_.get(gate);
+  const Value out = arena_.add(a.rows, a.width);
+  launch_pairwise({.operation = Pairwise::kSwiglu,
+                   .a = a.data,
+                   .b = arena_.get(up).data,
+                   .out = arena_.get(out).data,
+                   .count = a.rows * a.stride},
+                  how_);
+  return out;
+}
+
+Value CudaOps::add(Value a, Value b) {
+  const Activation first = arena_.get(a);
+  const Value out = arena_.add(first.rows, first.width);
+  launch_pairwise({.operation = Pairwise::kAdd,
+                   .a = first.data,
+                   .b = arena_.get(b).data,
+                   .out = arena_.get(out).data,
+                   .count = first.rows * first.stride},
+                  how_);
+  return out;
+}
+
+// ---- Blocks: x is changed in place, since nobody looks at the old one again.
+
+// The block composed of operations, its result written over x.
+template <typename Compose>
+Value CudaOps::composed(Value x, Compose compose) {
+  const ArenaScope scope(arena_);
+  const Activation result = arena_.get(compose());
+  check_cuda(cudaMemcpyAsync(arena_.get(x).data, result.data,
+                             static_cast<size_t>(result.rows * result.stride) * sizeof(float),
+                             cudaMemcpyDeviceToDevice, how_.stream),
+             "a layer");
+  return x;
+}
+
+Value CudaOps::attention_block(const DecoderSpec& spec, int layer, Value x) {
+  if (!fused()) return composed(x, [&] { return DecoderOps::attention_block(spec, layer, x); });
+  const ArenaScope scope(arena_);
+  const LayerSpec& layer_spec = spec.layers[static_cast<size_t>(layer)];
+  const CudaMatrix qkv_matrix = parts_.weights.qkv(layer);
+  const Activation qkv = arena_.get(arena_.add(step_.num_tokens, qkv_matrix.rows));
+  ProductArgs products = product_of(arena_.get(x));
+  products.norm = parts_.weights.norm({Role::kAttentionNorm, layer});
+  products.epilogue = Epilogue::kStore;
+  products.out = qkv.data;
+  products.out_stride = qkv.stride;
+  products.num_rows = qkv_matrix.rows;
+  multiply(products, qkv_matrix);
+
+  float* k = qkv.data + parts_.weights.first_k_row();
+  const float* v = qkv.data + parts_.weights.first_v_row();
+  if (layer_spec.rope && !splits_) {
+    rotate(qkv.data, qkv.stride, spec.num_heads);
+    rotate(k, qkv.stride, spec.num_kv_heads);
+  }
+  AttentionArgs args = attention_args(layer, layer_spec);
+  args.out_terms = terms().mixed();
+  attend(args, qkv.data, k, v, qkv.stride, layer_spec.rope ? parts_.rope.half() : 0);
+
+  const CudaMatrix& out_matrix = parts_.weights.matrix({Role::kOProj, layer});
+  ProductArgs back{};
+  back.num_tokens = step_.num_tokens;
+  back.in = terms().mixed();
+  back.epilogue = Epilogue::kAdd;
+  back.out = arena_.get(x).data;
+  back.out_stride = arena_.get(x).stride;
+  back.num_rows = out_matrix.rows;
+  multiply(back, out_matrix);
+  return x;
+}
+
+Value CudaOps::mlp_block(const DecoderSpec& spec, int layer, Value x) {
+  if (!fused()) return composed(x, [&] { return DecoderOps::mlp_block(spec, layer, x); });
+  const CudaMatrix gate_up = parts_.weights.gate_up(layer);
+  ProductArgs products = product_of(arena_.get(x));
+  products.norm = parts_.weights.norm({Role::kMlpNorm, layer});
+  products.epilogue = Epilogue::kSwiglu;
+  products.num_rows = gate_up.rows;
+  products.out_terms = terms().inner();
+  multiply(products, gate_up);
+
+  const CudaMatrix& down = parts_.weights.matrix({Role::kDownProj, layer});
+  ProductArgs back{};
+  back.num_tokens = step_.num_tokens;
+  back.in = terms().inner();
+  back.epilogue = Epilogue::kAdd;
+  back.out = arena_.get(x).data;
+  back.out_stride = arena_.get(x).stride;
+  back.num_rows = down.rows;
+  multiply(back, down);
+  return x;
+}
+
+void CudaOps::observe(int layer, Value x) {
+  if (!parts_.probe) return;
+  const Activation& rows = arena_.get(x);
+  const auto width = static_cast<size_t>(rows.width) * sizeof(float);
+  probed_.resize(static_cast<size_t>(rows.rows) * static_cast<size_t>(rows.width));
+  check_cuda(cudaMemcpy2DAsync(probed_.data(), width, rows.data,
+                               static_cast<size_t>(rows.stride) * sizeof(float), width,
+                               static_cast<size_t>(rows.rows), cudaMemcpyDeviceToHost, how_.stream),
+             "reading hidden states");
+  check_cuda(cudaStreamSynchronize(how_.stream), "reading hidden states");
+  parts_.probe(layer, probed_);
+}
+
+}  // namespace trtmc::cuda

@@ -1,0 +1,95 @@
+// DecoderOps on the device: every operation launches kernels and returns. The eight operations
+// stand for themselves; where all matrices are bf16 the two blocks do the same in five launches, to
+// the same bits.
+#pragma once
+
+#include "backends/backend.h"
+#include "backends/cuda/cuda_kv.h"
+#include "backends/cuda/cuda_weights.h"
+#include "backends/cuda/device_arena.h"
+#include "backends/cuda/kernels/launch_plan.h"
+#include "backends/cuda/kernels/product.h"
+#include "backends/cuda/step_arrays.h"
+#include "model/decoder_ops.h"
+
+namespace trtmc::cuda {
+
+enum class Grain { kBlock, kOperation };
+
+// What a step runs on. Borrowed.
+struct CudaOpsParts {
+  const DecoderSpec& spec;
+  const CudaWeights& weights;
+  const CudaKvCache& cache;
+  const CudaRopeTable& rope;
+  Limits limits;
+  DeviceLimits device;
+  int num_terms;  // Of activations in a product: 1 or 3.
+  Grain grain;
+  const HiddenStateProbe& probe;
+};
+
+class CudaOps final : public DecoderOps {
+ public:
+  explicit CudaOps(const CudaOpsParts& parts);
+
+  // Begins a step; what the last one left ends here. `logits`: [num_rows, stride] to be filled.
+  void begin(const StepView& step, float* logits, int64_t logits_stride, const Launch& how);
+  uint64_t scratch_bytes() const;
+
+  Value embed(TensorKey table) override;
+  Value rms_norm(Value x, TensorKey weight, float eps) override;
+  Value linear(Value x, TensorKey weight) override;
+  Value rope(Value x, const RopeSpec& rope, int num_heads) override;
+  Value attention(Value q, Value k, Value v, int layer, const LayerSpec& spec) override;
+  Value swiglu(Value gate, Value up) override;
+  Value add(Value a, Value b) override;
+  Value select_rows(Value x) override;
+  Value attention_block(const DecoderSpec& spec, int layer, Value x) override;
+  Value mlp_block(const DecoderSpec& spec, int layer, Value x) override;
+  void observe(int layer, Value x) override;
+
+ private:
+  // Terms between kernels, by what they are as wide as. Those of few tokens lie close together.
+  struct Terms {
+    Terms(const DecoderSpec& spec, int num_terms, int tokens);
+    TermBuffer hidden() const { return {hidden_memory.data(), capacity}; }
+    TermBuffer mixed() const { return {mixed_memory.data(), capacity}; }
+    TermBuffer inner() const { return {inner_memory.data(), capacity}; }
+    uint64_t bytes() const;
+    int capacity;
+    DeviceBuffer<uint32_t> hidden_memory, mixed_memory, inner_memory;
+  };
+
+  bool fused() const { return parts_.grain == Grain::kBlock && parts_.weights.all_bf16(); }
+  const Terms& terms() const { return step_.num_tokens <= kMostGemvTokens ? few_ : many_; }
+  Activation lazy_source(Value x);
+  const float* floats(Value x);
+  // args.x (maybe normed) or args.in times a matrix, with what `args` says of the output.
+  void multiply(ProductArgs args, const CudaMatrix& matrix);
+  ProductArgs product_of(const Activation& x) const;
+  void multiply_floats(Value x, const CudaMatrix& matrix, float* out, int64_t stride);
+  void rotate(float* x, int64_t stride, int num_heads) const;
+  AttentionArgs attention_args(int layer, const LayerSpec& spec) const;
+  // Stores k and v, and attends. Where attention splits, it rotates them first if `half` is above
+  // 0; else they are rotated already.
+  void attend(AttentionArgs args, float* q, const float* k, const float* v, int64_t stride,
+              int half);
+  template <typename Compose>
+  Value composed(Value x, Compose compose);
+
+  CudaOpsParts parts_;
+  DeviceArena arena_;
+  Terms few_, many_;
+  DeviceBuffer<float> partial_;
+  DeviceBuffer<int32_t> counters_;
+
+  StepView step_;
+  bool splits_ = false;  // Attention takes a block for each chunk, and rotates and stores.
+  float* logits_ = nullptr;
+  int64_t logits_stride_ = 0;
+  Launch how_{};
+  std::vector<float> probed_;
+};
+
+}  // namespace trtmc::cuda

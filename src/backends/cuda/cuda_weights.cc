@@ -1,0 +1,165 @@
+#include "backends/cuda/cuda_weights.h"
+
+#include <algorithm>
+
+#include "backends/cuda/kernels/terms.h"
+#include "backends/cuda/kernels/weights.h"
+#include "tensor/packed_layout.h"
+
+namespace trtmc::cuda {
+namespace {
+
+constexpr size_t kPanelStepBytes = 512;
+constexpr std::string_view kDoing = "copying weights to the GPU";
+
+int num_panels(const WeightView& weight) {
+  return static_cast<int>((weight.shape[0] + kPanelRows - 1) / kPanelRows);
+}
+
+// The panels of a matrix: where they lie, or in `copy` what is made of a row-major one.
+std::span<const std::byte> panels_of(const WeightView& weight, std::vector<std::byte>& copy) {
+  if (weight.layout == TensorLayout::kPanels16) return weight.bytes;
+  copy = pack_plain(weight);
+  return copy;
+}
+
+void copy_to_device(void* to, const void* from, size_t bytes) {
+  check_cuda(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), kDoing);
+}
+
+}  // namespace
+
+CudaWeights::CudaWeights(const Bundle& bundle)
+    : num_layers_(static_cast<size_t>(bundle.spec().num_layers())) {
+  const DecoderSpec& spec = bundle.spec();
+  constexpr size_t kNumRoles = static_cast<size_t>(Role::kDownProj) + 1;
+  matrices_.resize(kNumRoles * (num_layers_ + 1));
+  norms_.resize(matrices_.size());
+  size_t largest = 0;
+  for (const TensorKey& key : tensor_keys(spec)) {
+    const WeightView weight = bundle.weight(key);
+    if (is_norm(key.role)) {
+      add_norm(key, weight);
+      continue;
+    }
+    all_bf16_ = all_bf16_ && weight.dtype == DType::kBF16;
+    largest = std::max(largest, weight.packed().total_bytes());
+  }
+  if (!all_bf16_) {
+    for (const TensorKey& key : tensor_keys(spec)) {
+      if (!is_norm(key.role)) add_floats(key, bundle.weight(key));
+    }
+    return;
+  }
+  staging_ = DeviceBuffer<std::byte>(largest, kDoing);
+  add_alone(bundle, {Role::kEmbedding});
+  for (int layer = 0; layer < spec.num_layers(); ++layer) add_layer(bundle, layer);
+  if (!spec.tied_embeddings) add_alone(bundle, {Role::kLmHead});
+  staging_ = {};
+}
+
+size_t CudaWeights::index(const TensorKey& key) const {
+  return static_cast<size_t>(key.role) * (num_layers_ + 1) + static_cast<size_t>(key.layer + 1);
+}
+
+void CudaWeights::add_norm(const TensorKey& key, const WeightView& weight) {
+  std::vector<float> values(static_cast<size_t>(weight.shape[0]));
+  read_floats({weight.dtype, weight.shape, weight.bytes}, 0, values);
+  DeviceBuffer<float> norm(values.size(), kDoing);
+  copy_to_device(norm.data(), values.data(), norm.bytes());
+  bytes_ += norm.bytes();
+  norms_[index(key)] = std::move(norm);
+}
+
+void CudaWeights::add_floats(const TensorKey& key, const WeightView& weight) {
+  const PackedLayout layout{DType::kF32, weight.shape[0], weight.shape[1]};
+  std::vector<std::byte> copy;
+  std::vector<float> row(static_cast<size_t>(layout.cols));
+  std::vector<float> values(layout.total_bytes() / sizeof(float));
+  const auto panels = panels_of(weight, copy);
+  for (int64_t r = 0; r < layout.rows; ++r) {
+    unpack_row(weight.packed(), panels, r, row);
+    for (int64_t k = 0; k < layout.cols; ++k) {
+      values[static_cast<size_t>(layout.index(r, k))] = row[static_cast<size_t>(k)];
+    }
+  }
+  memory_.emplace_back(layout.total_bytes(), kDoing);
+  copy_to_device(memory_.back().data(), values.data(), layout.total_bytes());
+  bytes_ += layout.total_bytes();
+  matrices_[index(key)] = {.rows = static_cast<int>(layout.rows),
+                           .cols = static_cast<int>(layout.cols),
+                           .fragments = nullptr,
+                           .panels = reinterpret_cast<const float*>(memory_.back().data()),
+                           .num_panels = static_cast<int>(layout.num_panels()),
+                           .steps = 0};
+}
+
+CudaMatrix CudaWeights::make_fragments(int num_panels, int rows, int cols) {
+  const int steps = num_steps(cols);
+  const size_t bytes =
+      static_cast<size_t>(num_panels) * static_cast<size_t>(steps) * kPanelStepBytes;
+  memory_.emplace_back(bytes, kDoing);
+  bytes_ += bytes;
+  return {.rows = rows,
+          .cols = cols,
+          .fragments = reinterpret_cast<const uint4*>(memory_.back().data()),
+          .panels = nullptr,
+          .num_panels = num_panels,
+          .steps = steps};
+}
+
+void CudaWeights::pack(const WeightView& weight, const CudaMatrix& into, int first, int distance) {
+  std::vector<std::byte> copy;
+  const auto panels = panels_of(weight, copy);
+  copy_to_device(staging_.data(), panels.data(), panels.size());
+  launch_pack_fragments({.from = reinterpret_cast<const uint32_t*>(staging_.data()),
+                         .to = const_cast<uint4*>(into.fragments),
+                         .num_panels = num_panels(weight),
+                         .pairs = static_cast<int>(weight.packed().padded_cols() / 2),
+                         .steps = into.steps,
+                         .to_panel_first = first,
+                         .to_panel_distance = distance},
+                        {});
+  check_cuda(cudaGetLastError(), kDoing);
+  check_cuda(cudaDeviceSynchronize(), kDoing);
+}
+
+void CudaWeights::add_alone(const Bundle& bundle, const TensorKey& key) {
+  const WeightView weight = bundle.weight(key);
+  CudaMatrix& matrix = matrices_[index(key)];
+  matrix = make_fragments(num_panels(weight), static_cast<int>(weight.shape[0]),
+                          static_cast<int>(weight.shape[1]));
+  pack(weight, matrix, 0, 1);
+}
+
+void CudaWeights::add_layer(const Bundle& bundle, int layer) {
+  const DecoderSpec& spec = bundle.spec();
+  const auto weight = [&](Role role) { return bundle.weight({role, layer}); };
+  const auto slice = [&](Role role, const CudaMatrix& of, int first_panel, int distance) {
+    const WeightView view = weight(role);
+    pack(view, of, first_panel, distance);
+    CudaMatrix& matrix = matrices_[index({role, layer})];
+    matrix = of;
+    matrix.panel_distance = distance;
+    matrix.fragments += static_cast<ptrdiff_t>(first_panel) * of.steps * 32;
+    matrix.num_panels = num_panels(view);
+    matrix.rows = static_cast<int>(view.shape[0]);
+  };
+  const int q_panels = num_panels(weight(Role::kQProj));
+  const int kv_panels = num_panels(weight(Role::kKProj));
+  first_k_row_ = q_panels * kPanelRows;
+  first_v_row_ = first_k_row_ + kv_panels * kPanelRows;
+  const int panels = q_panels + 2 * kv_panels;
+  qkv_.push_back(make_fragments(panels, panels * kPanelRows, spec.hidden_size));
+  slice(Role::kQProj, qkv_.back(), 0, 1);
+  slice(Role::kKProj, qkv_.back(), q_panels, 1);
+  slice(Role::kVProj, qkv_.back(), q_panels + kv_panels, 1);
+  add_alone(bundle, {Role::kOProj, layer});
+  const int mlp_panels = num_panels(weight(Role::kGateProj));
+  gate_up_.push_back(make_fragments(2 * mlp_panels, 2 * mlp_panels * kPanelRows, spec.hidden_size));
+  slice(Role::kGateProj, gate_up_.back(), 0, 2);
+  slice(Role::kUpProj, gate_up_.back(), 1, 2);
+  add_alone(bundle, {Role::kDownProj, layer});
+}
+
+}  // namespace trtmc::cuda

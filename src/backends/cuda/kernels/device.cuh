@@ -1,0 +1,163 @@
+// What several kernels share on the device.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "backends/cuda/kernels/launch.h"
+#include "backends/cuda/kernels/terms.h"
+
+namespace trtmc::cuda {
+
+constexpr unsigned kWarp = 32;
+constexpr unsigned kFullMask = 0xffffffffU;
+
+// ---- Launching
+
+// Lets the next kernel begin: its blocks come where there is room, and wait in their turn.
+__device__ __forceinline__ void release_successors() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+// Until the kernels in front have ended and their writes are seen.
+__device__ __forceinline__ void wait_for_predecessors() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+template <typename Args>
+void launch(void (*kernel)(Args), dim3 grid, dim3 block, size_t shared_bytes, const Launch& how,
+            const Args& args) {
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid;
+  config.blockDim = block;
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = how.stream;
+  config.attrs = &attribute;
+  config.numAttrs = how.overlaps ? 1 : 0;
+  cudaLaunchKernelEx(&config, kernel, args);
+}
+
+// ---- Numbers. Products and sums are spelled out where the compiler could choose to fuse them, so
+// that two kernels that compute the same thing compute the same bits.
+
+// The words of `kTerms` terms of two neighbouring values.
+template <int kTerms>
+__device__ __forceinline__ void split(float a, float b, uint32_t (&words)[kTerms]) {
+#pragma unroll
+  for (int i = 0; i < kTerms; ++i) {
+    const __nv_bfloat162 pair = __floats2bfloat162_rn(a, b);
+    words[i] = *reinterpret_cast<const uint32_t*>(&pair);
+    if (i + 1 == kTerms) break;
+    // What rounds to infinity is its own only term: infinity minus infinity would make it a NaN.
+    a = isinf(__low2float(pair)) ? 0.0F : __fsub_rn(a, __low2float(pair));
+    b = isinf(__high2float(pair)) ? 0.0F : __fsub_rn(b, __high2float(pair));
+  }
+}
+
+__device__ __forceinline__ int64_t term_word(int step, int term, int terms, int capacity, int token,
+                                             int pair) {
+  return ((int64_t{step} * terms + term) * capacity + token) * kStepWords + (pair % 4) * 2 +
+         pair / 4;
+}
+
+template <int kTerms>
+__device__ __forceinline__ void store_terms(const TermBuffer& to, int token, int column, float a,
+                                            float b) {
+  uint32_t words[kTerms];
+  split<kTerms>(a, b, words);
+#pragma unroll
+  for (int i = 0; i < kTerms; ++i) {
+    to.words[term_word(column / kStepColumns, i, kTerms, to.capacity, token,
+                       column % kStepColumns / 2)] = words[i];
+  }
+}
+
+__device__ __forceinline__ float silu_times(float gate, float up) {
+  return __fmul_rn(__fdiv_rn(gate, __fadd_rn(1.0F, expf(-gate))), up);
+}
+
+__device__ __forceinline__ float normed(float x, float inverse, float weight) {
+  return __fmul_rn(weight, __fmul_rn(x, inverse));
+}
+
+__device__ __forceinline__ float bf16_low(uint32_t pair) { return __uint_as_float(pair << 16); }
+__device__ __forceinline__ float bf16_high(uint32_t pair) {
+  return __uint_as_float(pair & 0xffff0000U);
+}
+
+__device__ __forceinline__ float warp_sum(float value) {
+#pragma unroll
+  for (int offset = kWarp / 2; offset > 0; offset /= 2) {
+    value = __fadd_rn(value, __shfl_xor_sync(kFullMask, value, offset));
+  }
+  return value;
+}
+
+__device__ __forceinline__ float warp_max(float value) {
+#pragma unroll
+  for (int offset = kWarp / 2; offset > 0; offset /= 2) {
+    value = fmaxf(value, __shfl_xor_sync(kFullMask, value, offset));
+  }
+  return value;
+}
+
+// 1 / sqrt(mean(x^2) + eps) of one row, by 256 threads whose number is `thread`; every one of them
+// gets it. shared: 8 floats. The order of the sum depends on the width alone.
+constexpr int kNormThreads = 256;
+__device__ __forceinline__ float inverse_rms(const float* x, int width, float eps, int thread,
+                                             float* shared) {
+  float sum = 0;
+  for (int i = thread; i < width; i += kNormThreads) sum = __fmaf_rn(x[i], x[i], sum);
+  sum = warp_sum(sum);
+  __syncthreads();  // Who reads `shared` from the row before is done.
+  if (thread % kWarp == 0) shared[thread / kWarp] = sum;
+  __syncthreads();
+  float total = shared[0];
+#pragma unroll
+  for (int i = 1; i < kNormThreads / static_cast<int>(kWarp); ++i) {
+    total = __fadd_rn(total, shared[i]);
+  }
+  return __fdiv_rn(1.0F, __fsqrt_rn(__fadd_rn(__fdiv_rn(total, static_cast<float>(width)), eps)));
+}
+
+// ---- The tensor core: d += a b for a of 16 x 16 weights (a lane's four words) and b of 16 columns
+// of 8 tokens. Lane 4 g + t gets rows 2 g and 2 g + 1 of the panel, tokens 2 t and 2 t + 1:
+// d[0], d[1] are row 2 g; d[2], d[3] row 2 g + 1.
+__device__ __forceinline__ void multiply_add(float (&d)[4], const uint4& a, uint2 b) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%0,%1,%2,%3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b.x), "r"(b.y));
+}
+
+// What the first and the other terms of some steps make, to the sum of the segment; both begin
+// anew.
+__device__ __forceinline__ void add_parts(float (&sum)[4], float (&first)[4], float (&others)[4]) {
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    sum[i] = __fadd_rn(sum[i], __fadd_rn(first[i], others[i]));
+    first[i] = 0;
+    others[i] = 0;
+  }
+}
+
+// 16 bytes that are read once: they need not stay in the first-level cache.
+__device__ __forceinline__ uint4 load_streamed(const uint4* from) {
+  uint4 v;
+  asm volatile("ld.global.nc.L1::no_allocate.L2::256B.v4.u32 {%0,%1,%2,%3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "l"(from));
+  return v;
+}
+
+}  // namespace trtmc::cuda

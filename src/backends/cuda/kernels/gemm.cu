@@ -1,0 +1,235 @@
+// y = W x for many tokens. A block makes a tile of 128 rows by 128 tokens (64 with three terms),
+// each of its eight warps 64 by 32 (16) of it. Weights and terms lie in memory as the tensor core
+// takes them, so that stages are copied to shared memory as they are (cp.async, several on their
+// way) and read from there 16 or 8 bytes a lane without conflicts.
+//
+// Tokens are the faster index of the grid: the blocks that run together share few panels of W, and
+// all of x stays in the second-level cache.
+#include "backends/cuda/kernels/device.cuh"
+#include "backends/cuda/kernels/gemm.h"
+
+namespace trtmc::cuda {
+namespace {
+
+constexpr int kThreads = kGemmWarps * static_cast<int>(kWarp);
+constexpr int kStepLanes = 32;  // 16 bytes each.
+constexpr int kWarpPanels = 4;
+// Of 8 tokens. Three terms need more registers for sums.
+template <int kTerms>
+constexpr int kWarpTiles = gemm_tokens(kTerms) / (8 * kGemmWarps / (kGemmPanels / kWarpPanels));
+constexpr int kWarpsAlongRows = kGemmPanels / kWarpPanels;
+constexpr int kWeightParts = kGemmPanels * kGemmSteps * kStepLanes;  // Of a stage, 16 bytes each.
+constexpr int kStagesOfSegment = kSegmentSteps / kGemmSteps;
+static_assert(kGemmSteps == kExactSteps);
+
+template <int kTerms>
+constexpr int kTokenParts = kGemmSteps* kTerms* gemm_tokens(kTerms) * 2;
+
+__device__ __forceinline__ void copy_async(uint4* to, const void* from, bool wanted) {
+  const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(to));
+  const int bytes = wanted ? 16 : 0;  // Zeros where there is nothing.
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from),
+               "r"(bytes));
+}
+
+__device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;"); }
+template <int kPending>
+__device__ __forceinline__ void wait_for_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kPending));
+}
+
+// [panel][step][lane] of W.
+__device__ __forceinline__ void copy_weights(uint4* to, const ProductArgs& args, int first_step) {
+#pragma unroll
+  for (int i = static_cast<int>(threadIdx.x); i < kWeightParts; i += kThreads) {
+    const int panel = static_cast<int>(blockIdx.y) * kGemmPanels + i / (kGemmSteps * kStepLanes);
+    const int step = first_step + i / kStepLanes % kGemmSteps;
+    const bool wanted = panel < args.num_panels && step < args.steps;
+    const int64_t part =
+        (int64_t{panel} * args.panel_distance * args.steps + step) * kStepLanes + i % kStepLanes;
+    copy_async(to + i, static_cast<const uint4*>(args.weights) + (wanted ? part : 0), wanted);
+  }
+}
+
+// [step][term][token][2] of the terms.
+template <int kTerms>
+__device__ __forceinline__ void copy_tokens(uint4* to, const ProductArgs& args, int first_step) {
+  constexpr int kPartsOfTerm = gemm_tokens(kTerms) * 2;
+#pragma unroll
+  for (int i = static_cast<int>(threadIdx.x); i < kTokenParts<kTerms>; i += kThreads) {
+    const int step = first_step + i / (kTerms * kPartsOfTerm);
+    const int term = i / kPartsOfTerm % kTerms;
+    const int token = static_cast<int>(blockIdx.x) * gemm_tokens(kTerms) + i % kPartsOfTerm / 2;
+    const bool wanted = token < args.num_tokens && step < args.steps;
+    const int64_t word =
+        wanted ? term_word(step, term, kTerms, args.in.capacity, token, 0) + i % 2 * 4 : 0;
+    copy_async(to + i, args.in.words + word, wanted);
+  }
+}
+
+template <int kTerms>
+struct Accumulators {
+  static constexpr int kTiles = kWarpTiles<kTerms>;
+  float parts[kTerms == 1 ? 1 : 2][kWarpPanels][kTiles][4];  // Of three terms only.
+  float sums[kWarpPanels][kTiles][4];
+  float totals[kWarpPanels][kTiles][4];
+
+  // One stage.
+  __device__ __forceinline__ void multiply(const uint4* weights, const uint4* tokens, int warp,
+                                           int lane) {
+    const int panel = warp % kWarpsAlongRows * kWarpPanels;
+    const int token = warp / kWarpsAlongRows * kTiles * 8 + lane / 4;
+    const auto* words = reinterpret_cast<const uint2*>(tokens);
+#pragma unroll
+    for (int step = 0; step < kGemmSteps; ++step) {
+      uint4 a[kWarpPanels];
+#pragma unroll
+      for (int p = 0; p < kWarpPanels; ++p) {
+        a[p] = weights[((panel + p) * kGemmSteps + step) * kStepLanes + lane];
+      }
+#pragma unroll
+      for (int term = 0; term < kTerms; ++term) {
+        uint2 b[kTiles];
+#pragma unroll
+        for (int t = 0; t < kTiles; ++t) {
+          b[t] =
+              words[((step * kTerms + term) * gemm_tokens(kTerms) + token + t * 8) * 4 + lane % 4];
+        }
+#pragma unroll
+        for (int p = 0; p < kWarpPanels; ++p) {
+#pragma unroll
+          for (int t = 0; t < kTiles; ++t) {
+            if constexpr (kTerms == 1) {
+              multiply_add(sums[p][t], a[p], b[t]);
+            } else {
+              multiply_add(parts[term > 0][p][t], a[p], b[t]);
+            }
+          }
+        }
+      }
+    }
+    if constexpr (kTerms > 1) {
+#pragma unroll
+      for (int p = 0; p < kWarpPanels; ++p) {
+#pragma unroll
+        for (int t = 0; t < kTiles; ++t) add_parts(sums[p][t], parts[0][p][t], parts[1][p][t]);
+      }
+    }
+  }
+
+  // A segment is complete.
+  __device__ __forceinline__ void add_up(bool first) {
+#pragma unroll
+    for (int p = 0; p < kWarpPanels; ++p) {
+#pragma unroll
+      for (int t = 0; t < kTiles; ++t) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          totals[p][t][i] = first ? sums[p][t][i] : __fadd_rn(totals[p][t][i], sums[p][t][i]);
+          sums[p][t][i] = 0;
+        }
+      }
+    }
+  }
+};
+
+__device__ __forceinline__ void store_rows(const ProductArgs& args, int token, int row, float a,
+                                           float b) {
+  float* out = args.out + token * args.out_stride + row;
+  const bool adds = args.epilogue == Epilogue::kAdd;
+  if (row + 1 < args.num_rows && args.out_stride % 2 == 0) {
+    auto* pair = reinterpret_cast<float2*>(out);
+    float2 value = make_float2(a, b);
+    if (adds) value = make_float2(__fadd_rn(pair->x, a), __fadd_rn(pair->y, b));
+    *pair = value;
+    return;
+  }
+  if (row < args.num_rows) out[0] = adds ? __fadd_rn(out[0], a) : a;
+  if (row + 1 < args.num_rows) out[1] = adds ? __fadd_rn(out[1], b) : b;
+}
+
+template <int kTerms>
+__device__ __forceinline__ void finish(const Accumulators<kTerms>& of, const ProductArgs& args,
+                                       int warp, int lane) {
+  const int first_panel =
+      static_cast<int>(blockIdx.y) * kGemmPanels + warp % kWarpsAlongRows * kWarpPanels;
+  const int first_token = static_cast<int>(blockIdx.x) * gemm_tokens(kTerms) +
+                          warp / kWarpsAlongRows * kWarpTiles<kTerms> * 8 + lane % 4 * 2;
+#pragma unroll
+  for (int t = 0; t < kWarpTiles<kTerms>; ++t) {
+#pragma unroll
+    for (int side = 0; side < 2; ++side) {
+      const int token = first_token + t * 8 + side;
+      if (token >= args.num_tokens) continue;
+#pragma unroll
+      for (int p = 0; p < kWarpPanels; ++p) {
+        if (first_panel + p >= args.num_panels) continue;
+        const float(&sum)[4] = of.totals[p][t];
+        if (args.epilogue != Epilogue::kSwiglu) {
+          store_rows(args, token, (first_panel + p) * kPanelRows + lane / 4 * 2, sum[side],
+                     sum[2 + side]);
+        } else if (p % 2 == 0) {
+          const float(&up)[4] = of.totals[p + 1][t];
+          store_terms<kTerms>(
+              args.out_terms, token, (first_panel + p) / 2 * kPanelRows + lane / 4 * 2,
+              silu_times(sum[side], up[side]), silu_times(sum[2 + side], up[2 + side]));
+        }
+      }
+    }
+  }
+}
+
+template <int kTerms>
+__global__ void __launch_bounds__(kThreads, 1)
+    gemm_kernel(const __grid_constant__ ProductArgs args) {
+  extern __shared__ uint4 shared[];
+  constexpr int kStageParts = kWeightParts + kTokenParts<kTerms>;
+  constexpr int kStages = kTerms == 1 ? 5 : 4;
+  const int lane = static_cast<int>(threadIdx.x % kWarp);
+  const int warp = static_cast<int>(threadIdx.x / kWarp);
+  const int num_stages = (args.steps + kGemmSteps - 1) / kGemmSteps;
+
+  release_successors();
+  wait_for_predecessors();
+  const auto start_stage = [&](int stage) {
+    if (stage < num_stages) {
+      uint4* to = shared + stage % kStages * kStageParts;
+      copy_weights(to, args, stage * kGemmSteps);
+      copy_tokens<kTerms>(to + kWeightParts, args, stage * kGemmSteps);
+    }
+    commit_copies();
+  };
+#pragma unroll
+  for (int stage = 0; stage < kStages - 1; ++stage) start_stage(stage);
+
+  Accumulators<kTerms> accumulators{};
+  for (int stage = 0; stage < num_stages; ++stage) {
+    wait_for_copies<kStages - 2>();
+    __syncthreads();
+    start_stage(stage + kStages - 1);
+    const uint4* at = shared + stage % kStages * kStageParts;
+    accumulators.multiply(at, at + kWeightParts, warp, lane);
+    if (stage % kStagesOfSegment == kStagesOfSegment - 1 || stage == num_stages - 1) {
+      accumulators.add_up(stage < kStagesOfSegment);
+    }
+  }
+  finish<kTerms>(accumulators, args, warp, lane);
+}
+
+}  // namespace
+
+void launch_gemm(const ProductArgs& args, const GemmPlan& plan, const Launch& how) {
+  const auto kernel = args.num_terms == 1 ? gemm_kernel<1> : gemm_kernel<3>;
+  launch(kernel,
+         dim3(static_cast<unsigned>(plan.token_tiles), static_cast<unsigned>(plan.row_tiles)),
+         dim3(kThreads), plan.shared_bytes, how, args);
+}
+
+void prepare_gemm() {
+  cudaFuncSetAttribute(gemm_kernel<1>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                       static_cast<int>(plan_gemm(kGemmPanels, 1, 1).shared_bytes));
+  cudaFuncSetAttribute(gemm_kernel<3>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                       static_cast<int>(plan_gemm(kGemmPanels, 3, 1).shared_bytes));
+}
+
+}  // namespace trtmc::cuda

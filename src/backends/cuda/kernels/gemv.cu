@@ -1,0 +1,274 @@
+// y = W x for up to 16 tokens, on the tensor cores although it is bound by memory: three terms of
+// eight tokens cost no more there than one, and gemm can follow the same order of sums.
+//
+// A block takes tiles of one panel (or a gate and an up panel) in turn, its warps take the segments
+// of k in turn. The weights of a warp's next half segment are on their way while the tensor core
+// works on this one, across segments, panels and tiles; the first are asked for before the kernel
+// in front has ended.
+#include "backends/cuda/kernels/device.cuh"
+#include "backends/cuda/kernels/gemv.h"
+
+namespace trtmc::cuda {
+namespace {
+
+constexpr int kHalfSteps = kSegmentSteps / 2;
+constexpr int kStepLanes = 32;  // 16 bytes each.
+
+struct KernelArgs {
+  ProductArgs product;
+  GemvPlan plan;
+};
+
+// One of a warp's pieces of work: a segment of a panel.
+struct Unit {
+  int tile, panel, segment;
+};
+
+__device__ __forceinline__ void advance(Unit& unit, const KernelArgs& args, int warp) {
+  if (++unit.panel < args.plan.panels_per_tile) return;
+  unit.panel = 0;
+  unit.segment += args.plan.warps;
+  if (unit.segment < num_segments(args.product.steps)) return;
+  unit.segment = warp;
+  unit.tile += static_cast<int>(gridDim.x);
+}
+
+__device__ __forceinline__ void load_half(uint4 (&to)[kHalfSteps], const KernelArgs& args,
+                                          const Unit& unit, int half, int lane) {
+  const int first = unit.segment * kSegmentSteps + half * kHalfSteps;
+  const int64_t panel = int64_t{unit.tile} * args.plan.panels_per_tile + unit.panel;
+  const uint4* from =
+      static_cast<const uint4*>(args.product.weights) +
+      (panel * args.product.panel_distance * args.product.steps + first) * kStepLanes + lane;
+  const bool wanted = unit.tile < args.plan.num_tiles;
+#pragma unroll
+  for (int i = 0; i < kHalfSteps; ++i) {
+    to[i] = wanted && first + i < args.product.steps ? load_streamed(from + i * kStepLanes)
+                                                     : make_uint4(0, 0, 0, 0);
+  }
+}
+
+// A warp's part of the activations, in the order of a lane's loads: [step][term][token][8 words].
+template <int kTerms>
+__device__ __forceinline__ void stage(uint32_t* staged, const KernelArgs& args,
+                                      const float* inverses, int segment, int lane) {
+  const ProductArgs& product = args.product;
+  const int tokens = product.num_tokens;
+  const int first_step = segment * kSegmentSteps;
+  if (product.norm == nullptr) {
+    const int per_step = kTerms * tokens * 2;  // 16 bytes each
+    for (int i = lane; i < kSegmentSteps * per_step; i += kStepLanes) {
+      const int step = first_step + i / per_step;
+      const int term = i % per_step / (tokens * 2);
+      const int part = i % (tokens * 2);
+      uint4 words = make_uint4(0, 0, 0, 0);
+      if (step < product.steps) {
+        words = *reinterpret_cast<const uint4*>(
+            product.in.words + term_word(step, term, kTerms, product.in.capacity, 0, 0) + part * 4);
+      }
+      reinterpret_cast<uint4*>(staged)[i] = words;
+    }
+  } else {
+    constexpr int kPairs = kSegmentSteps * kStepColumns / 2;
+    for (int i = lane; i < kPairs * tokens; i += kStepLanes) {
+      const int token = i / kPairs;
+      const int pair = i % kPairs;
+      const int column = first_step * kStepColumns + pair * 2;
+      const int row = product.rows == nullptr ? token : product.rows[token];
+      const float* x = product.x + int64_t{row} * product.x_stride;
+      float a = 0, b = 0;
+      if (column < product.width) a = normed(x[column], inverses[token], product.norm[column]);
+      if (column + 1 < product.width) {
+        b = normed(x[column + 1], inverses[token], product.norm[column + 1]);
+      }
+      uint32_t words[kTerms];
+      split<kTerms>(a, b, words);
+#pragma unroll
+      for (int term = 0; term < kTerms; ++term) {
+        staged[term_word(pair / kStepWords, term, kTerms, tokens, token, pair % kStepWords)] =
+            words[term];
+      }
+    }
+  }
+  __syncwarp();
+}
+
+// Adds half a segment to `sums`.
+template <int kTerms, int kTiles>
+__device__ __forceinline__ void multiply_half(float (&sums)[kTiles][4],
+                                              const uint4 (&weights)[kHalfSteps],
+                                              const uint32_t* staged, int half, int tokens,
+                                              int lane) {
+  float parts[kTerms == 1 ? 1 : 2][kTiles][4] = {};
+#pragma unroll
+  for (int i = 0; i < kHalfSteps; ++i) {
+#pragma unroll
+    for (int term = 0; term < kTerms; ++term) {
+#pragma unroll
+      for (int tile = 0; tile < kTiles; ++tile) {
+        const int token = tile * 8 + lane / 4;
+        uint2 b = make_uint2(0, 0);
+        if (token < tokens) {
+          b = *reinterpret_cast<const uint2*>(
+              staged + (((half * kHalfSteps + i) * kTerms + term) * tokens + token) * kStepWords +
+              lane % 4 * 2);
+        }
+        if constexpr (kTerms == 1) {
+          multiply_add(sums[tile], weights[i], b);
+        } else {
+          multiply_add(parts[term > 0][tile], weights[i], b);
+        }
+      }
+    }
+    if (kTerms > 1 && i % kExactSteps == kExactSteps - 1) {
+#pragma unroll
+      for (int tile = 0; tile < kTiles; ++tile) {
+        add_parts(sums[tile], parts[0][tile], parts[kTerms > 1][tile]);
+      }
+    }
+  }
+}
+
+// The sums of a unit, to where the block adds them up: [segment][panel][token][row].
+template <int kTiles>
+__device__ __forceinline__ void keep(const float (&sums)[kTiles][4], float* partial,
+                                     const KernelArgs& args, const Unit& unit, int lane) {
+  const int tokens = args.product.num_tokens;
+  float* to = partial +
+              (unit.segment * args.plan.panels_per_tile + unit.panel) * tokens * kPanelRows +
+              lane / 4 * 2;
+#pragma unroll
+  for (int tile = 0; tile < kTiles; ++tile) {
+    const int token = tile * 8 + lane % 4 * 2;
+    if (token < tokens) {
+      *reinterpret_cast<float2*>(to + token * kPanelRows) =
+          make_float2(sums[tile][0], sums[tile][2]);
+    }
+    if (token + 1 < tokens) {
+      *reinterpret_cast<float2*>(to + (token + 1) * kPanelRows) =
+          make_float2(sums[tile][1], sums[tile][3]);
+    }
+  }
+}
+
+// Two neighbouring rows of a panel, one token: segment after segment.
+__device__ __forceinline__ float2 total_of(const float* partial, const KernelArgs& args, int panel,
+                                           int token, int pair) {
+  const int tokens = args.product.num_tokens;
+  const int distance = args.plan.panels_per_tile * tokens * kPanelRows;
+  const float* from = partial + (panel * tokens + token) * kPanelRows + pair * 2;
+  float2 total = *reinterpret_cast<const float2*>(from);
+  const int segments = num_segments(args.product.steps);
+#pragma unroll 4
+  for (int segment = 1; segment < segments; ++segment) {
+    const float2 next = *reinterpret_cast<const float2*>(from + segment * distance);
+    total.x = __fadd_rn(total.x, next.x);
+    total.y = __fadd_rn(total.y, next.y);
+  }
+  return total;
+}
+
+template <int kTerms>
+__device__ __forceinline__ void finish_tile(const float* partial, const KernelArgs& args,
+                                            int tile) {
+  const ProductArgs& product = args.product;
+  constexpr int kPairs = kPanelRows / 2;
+  for (int i = static_cast<int>(threadIdx.x); i < kPairs * product.num_tokens;
+       i += static_cast<int>(blockDim.x)) {
+    const int token = i / kPairs;
+    const int pair = i % kPairs;
+    const int row = tile * kPanelRows + pair * 2;
+    const float2 first = total_of(partial, args, 0, token, pair);
+    if (product.epilogue == Epilogue::kSwiglu) {
+      const float2 up = total_of(partial, args, 1, token, pair);
+      store_terms<kTerms>(product.out_terms, token, row, silu_times(first.x, up.x),
+                          silu_times(first.y, up.y));
+      continue;
+    }
+    float* out = product.out + token * product.out_stride + row;
+    const bool adds = product.epilogue == Epilogue::kAdd;
+    if (row < product.num_rows) out[0] = adds ? __fadd_rn(out[0], first.x) : first.x;
+    if (row + 1 < product.num_rows) out[1] = adds ? __fadd_rn(out[1], first.y) : first.y;
+  }
+}
+
+template <int kTerms, int kTiles>
+__global__ void __launch_bounds__(256, 2) gemv_kernel(const __grid_constant__ KernelArgs args) {
+  extern __shared__ uint4 shared[];
+  const int lane = static_cast<int>(threadIdx.x % kWarp);
+  const int warp = static_cast<int>(threadIdx.x / kWarp);
+  const ProductArgs& product = args.product;
+  const int staged_words = kSegmentSteps * kTerms * product.num_tokens * kStepWords;
+  const int partial_floats =
+      num_segments(product.steps) * args.plan.panels_per_tile * product.num_tokens * kPanelRows;
+  auto* staged = reinterpret_cast<uint32_t*>(shared) + warp * staged_words;
+  float* partial = reinterpret_cast<float*>(shared) + args.plan.warps * staged_words;
+  float* inverses = partial + 2 * partial_floats;  // [num_tokens], then 8 to add up with
+
+  uint4 first_half[kHalfSteps], second_half[kHalfSteps];
+  Unit unit{static_cast<int>(blockIdx.x), 0, warp};
+  const bool works = warp < num_segments(product.steps);
+  if (works) load_half(first_half, args, unit, 0, lane);
+
+  release_successors();
+  wait_for_predecessors();
+  if (product.norm != nullptr) {
+    for (int token = 0; token < product.num_tokens; ++token) {
+      const int row = product.rows == nullptr ? token : product.rows[token];
+      const float inverse =
+          inverse_rms(product.x + int64_t{row} * product.x_stride, product.width, product.eps,
+                      static_cast<int>(threadIdx.x), inverses + kMostGemvTokens);
+      if (threadIdx.x == 0) inverses[token] = inverse;
+    }
+    __syncthreads();
+  }
+
+  int staged_segment = -1;
+  for (int tile = static_cast<int>(blockIdx.x), round = 0; tile < args.plan.num_tiles;
+       tile += static_cast<int>(gridDim.x), ++round) {
+    float* sums_of_tile = partial + round % 2 * partial_floats;
+    while (works && unit.tile == tile) {
+      if (staged_segment != unit.segment) {
+        __syncwarp();
+        stage<kTerms>(staged, args, inverses, unit.segment, lane);
+        staged_segment = unit.segment;
+      }
+      float sums[kTiles][4] = {};
+      load_half(second_half, args, unit, 1, lane);
+      multiply_half<kTerms, kTiles>(sums, first_half, staged, 0, product.num_tokens, lane);
+      const Unit done = unit;
+      advance(unit, args, warp);
+      load_half(first_half, args, unit, 0, lane);
+      multiply_half<kTerms, kTiles>(sums, second_half, staged, 1, product.num_tokens, lane);
+      keep<kTiles>(sums, sums_of_tile, args, done, lane);
+    }
+    __syncthreads();
+    finish_tile<kTerms>(sums_of_tile, args, tile);
+  }
+}
+
+using Kernel = void (*)(KernelArgs);
+
+Kernel kernel_of(int num_terms, int num_tokens) {
+  if (num_terms == 1) return num_tokens <= 8 ? gemv_kernel<1, 1> : gemv_kernel<1, 2>;
+  return num_tokens <= 8 ? gemv_kernel<3, 1> : gemv_kernel<3, 2>;
+}
+
+}  // namespace
+
+void launch_gemv(const ProductArgs& args, const GemvPlan& plan, const Launch& how) {
+  launch(kernel_of(args.num_terms, args.num_tokens), dim3(static_cast<unsigned>(plan.blocks)),
+         dim3(static_cast<unsigned>(plan.warps) * kWarp), plan.shared_bytes, how,
+         KernelArgs{args, plan});
+}
+
+void prepare_gemv(int shared_bytes) {
+  for (const int terms : {1, 3}) {
+    for (const int tokens : {1, kMostGemvTokens}) {
+      cudaFuncSetAttribute(kernel_of(terms, tokens), cudaFuncAttributeMaxDynamicSharedMemorySize,
+                           shared_bytes);
+    }
+  }
+}
+
+}  // namespace trtmc::cuda

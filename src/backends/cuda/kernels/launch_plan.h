@@ -1,0 +1,58 @@
+// Grids, tiles and shared memory of the kernels, as plain functions of sizes: what is tested
+// without a GPU.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+namespace trtmc::cuda {
+
+// What plans depend on of a device.
+struct DeviceLimits {
+  int multiprocessors;
+  int shared_bytes_per_block;  // The most that a block may opt in to.
+  int shared_bytes_per_multiprocessor;
+};
+
+// Steps of up to so many tokens go through gemv, the rest through gemm.
+inline constexpr int kMostGemvTokens = 16;
+
+struct GemvPlan {
+  int warps;            // Of a block; each takes segments of k in turn.
+  int blocks;           // Each takes tiles in turn.
+  int panels_per_tile;  // 2 for gate and up, else 1.
+  int num_tiles;
+  size_t shared_bytes;
+};
+// Nothing if the device's shared memory is too small for so many tokens: gemm needs less. The
+// panels are a multiple of panels_per_tile.
+std::optional<GemvPlan> plan_gemv(const DeviceLimits& device, int num_panels, int panels_per_tile,
+                                  int steps, int num_terms, int num_tokens);
+
+struct GemmPlan {
+  int row_tiles;    // Of kGemmPanels panels.
+  int token_tiles;  // Of gemm_tokens().
+  size_t shared_bytes;
+};
+inline constexpr int kGemmPanels = 8;
+inline constexpr int gemm_tokens(int num_terms) { return num_terms == 1 ? 128 : 64; }
+inline constexpr int kGemmSteps = 2;  // Of a stage.
+inline constexpr int kGemmWarps = 8;
+int gemm_stages(int num_terms);
+GemmPlan plan_gemm(int num_panels, int num_terms, int num_tokens);
+
+// Attention sees keys and values in chunks of so many positions, cut at multiples of it, whatever
+// the step: their partial results are joined in rising order.
+inline constexpr int kChunkPositions = 64;
+// Positions of a block of KV memory.
+inline constexpr int kKvBlockSize = 32;
+
+// How many chunks a captured graph has room for: a power of two, so that a growing sequence needs a
+// new graph only when it has doubled.
+int chunk_bucket(int last_position);
+
+// Rows of queries (a token's heads of one KV head lie side by side) that a block takes.
+inline constexpr int kFewQueryRows = 4;
+inline constexpr int kManyQueryRows = 16;
+
+}  // namespace trtmc::cuda

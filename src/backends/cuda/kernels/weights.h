@@ -1,0 +1,38 @@
+// Weights on the way to and from where the kernels want them.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/cuda/kernels/launch.h"
+
+namespace trtmc::cuda {
+
+// Panels of bf16 as in a bundle (tensor/packed_layout.h: pairs of columns, 16 rows each) into steps
+// of 16 columns as product.h wants them. `to` panel i lies at `to_panel_first + i *
+// to_panel_distance` panels, so that two matrices can alternate. What is missing of the last step
+// becomes zero.
+struct PackFragmentsArgs {
+  const uint32_t* from;  // [num_panels][pairs][16 rows]
+  uint4* to;             // [..][steps][32 lanes]
+  int num_panels;
+  int pairs;
+  int steps;
+  int to_panel_first;
+  int to_panel_distance;
+};
+void launch_pack_fragments(const PackFragmentsArgs& args, const Launch& how);
+
+// Rows of the embedding. One of `fragments` and `panels` is set.
+struct EmbedArgs {
+  const uint4* fragments;  // bf16
+  const float* panels;     // f32: [panel][column][16 rows]
+  int steps;               // Of fragments.
+  int width;
+  const int32_t* tokens;
+  int num_tokens;
+  float* out;  // [num_tokens, out_stride]
+  int64_t out_stride;
+};
+void launch_embed(const EmbedArgs& args, const Launch& how);
+
+}  // namespace trtmc::cuda

@@ -1,0 +1,53 @@
+// The one symbol of libtrtmc_backend_cuda.so.
+#include <fmt/format.h>
+
+#include "backends/backend_module.h"
+#include "backends/cuda/cuda_executor.h"
+#include "backends/cuda/kernels/attention.h"
+
+namespace trtmc {
+namespace cuda {
+namespace {
+
+class CudaBackend final : public Backend {
+ public:
+  std::string_view name() const override { return "cuda"; }
+  std::optional<std::string> unavailable() const override { return refusal(probe_device()); }
+  std::string description() const override {
+    const DeviceProbe probe = probe_device();
+    return fmt::format("{}, compute capability {}.{}", probe.name, probe.architecture / 10,
+                       probe.architecture % 10);
+  }
+  std::optional<std::string> unsupported(const Manifest& manifest) const override {
+    if (manifest.quantization != "none") {
+      return fmt::format("weights quantized as \"{}\"", manifest.quantization);
+    }
+    const int head_dim = manifest.spec.head_dim;
+    if (head_dim > kMostHeadDim || head_dim % 2 != 0) {
+      return fmt::format("heads of {} components, but it takes even numbers up to {}", head_dim,
+                         kMostHeadDim);
+    }
+    return std::nullopt;
+  }
+  std::unique_ptr<Executor> load(const Bundle& bundle,
+                                 const ExecutorOptions& options) const override {
+    if (const auto reason = unavailable()) throw Error(ErrorCode::kUnsupported, *reason);
+    return make_cuda_executor(bundle, options);
+  }
+};
+
+}  // namespace
+}  // namespace cuda
+}  // namespace trtmc
+
+extern "C" __attribute__((visibility("default"))) const trtmc::BackendModule* trtmc_backend_v1(
+    const trtmc::ModuleHost* host) noexcept {
+  static const trtmc::cuda::CudaBackend kBackend;
+  static const trtmc::BackendModule kModule{trtmc::module_build_id(), &kBackend};
+  try {
+    trtmc::set_log_sink(host->log);
+  } catch (...) {
+    return nullptr;
+  }
+  return &kModule;
+}

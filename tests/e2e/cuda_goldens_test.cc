@@ -1,0 +1,84 @@
+// The embedded model and every random checkpoint on the CUDA backend, against Transformers.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "backends/backend_loader.h"
+#include "tests/support/golden_bundle.h"
+#include "tests/support/temporary_folder.h"
+
+namespace trtmc {
+namespace {
+
+const std::filesystem::path kSource = TRTMC_SOURCE_DIR;
+
+std::optional<std::string> why_absent() {
+  for (const Backend* backend : all_backends()) {
+    if (backend->name() == "cuda") return backend->unavailable();
+  }
+  return "there is no such backend";
+}
+
+// The name of a golden and its E2E case.
+using Case = std::pair<std::string, std::string>;
+
+std::vector<Case> cases() {
+  std::vector<Case> all{{"smollm3-tiny", "smollm3-tiny"}};
+  for (const char* manifest_case : {"llama-random", "smollm3-random"}) {
+    for (const auto& entry :
+         std::filesystem::directory_iterator(kSource / "tests/golden" / manifest_case)) {
+      all.emplace_back(entry.path().stem().stem().string(), manifest_case);
+    }
+  }
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+class CudaGolden : public testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override {
+    if (const auto reason = why_absent()) {
+      GTEST_SKIP() << "skipped: no CUDA device: " << *reason;
+    }
+    if (GetParam().second == "smollm3-tiny") {
+      golden_ = read_goldens(kSource / "tests/golden/smollm3-tiny/logits.json.zst");
+      bundle_ = std::make_unique<Bundle>(
+          build_checkpoint_bundle(kSource / "models/smollm3-tiny", folder_.path() / "tiny.trtmc"));
+    } else {
+      golden_ = random_golden(GetParam().first);
+      bundle_ = std::make_unique<Bundle>(build_golden_bundle(golden_, folder_.path()));
+    }
+  }
+
+  std::string failures_with(KvType kv_type, ActivationType activations,
+                            std::string_view prefix = "") const {
+    return failures(
+        verify_case(*bundle_, "cuda", golden_, GetParam().second, kv_type, 1, activations), prefix);
+  }
+
+  TemporaryFolder folder_;
+  Json golden_;
+  std::unique_ptr<Bundle> bundle_;
+};
+
+TEST_P(CudaGolden, IsAsInTransformers) {
+  EXPECT_EQ(failures_with(KvType::kF32, ActivationType::kF32), "");
+}
+
+TEST_P(CudaGolden, IsAsInTransformersWithKvOfBfloat16) {
+  EXPECT_EQ(failures_with(KvType::kBF16, ActivationType::kF32), "");
+}
+
+// Rounded as Transformers rounds in bfloat16: held to what that run is held to.
+TEST_P(CudaGolden, IsAsBfloat16InTransformersWithActivationsOfBfloat16) {
+  EXPECT_EQ(failures_with(KvType::kBF16, ActivationType::kBF16, "bfloat16:"), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CudaGolden, testing::ValuesIn(cases()), [](const auto& of) {
+  std::string name = of.param.first;
+  std::ranges::replace(name, '-', '_');
+  return name;
+});
+
+}  // namespace
+}  // namespace trtmc
