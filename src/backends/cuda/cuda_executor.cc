@@ -4,6 +4,7 @@
 
 #include "backends/cuda/cuda_logits.h"
 #include "backends/cuda/device_roofs.h"
+#include "backends/cuda/kernels/attention.h"
 #include "backends/cuda/kernels/gemm.h"
 #include "backends/cuda/kernels/gemv.h"
 #include "backends/cuda/kernels/probe.h"
@@ -20,8 +21,7 @@ constexpr int kTermsOfF32 = 3;  // kernels/terms.h
 constexpr int kTermsOfBf16 = 1;
 constexpr int kFewestLogitsRows = kMostGemvTokens;
 constexpr int kMostSampledRows = 256;
-constexpr uint64_t kFewestBytesRead = uint64_t{256} << 20;  // Several times any cache.
-constexpr int kFirstProgrammaticLaunch = 90;                // Compute capability 9.0.
+constexpr int kFirstProgrammaticLaunch = 90;  // Compute capability 9.0.
 
 class Stream {
  public:
@@ -45,6 +45,7 @@ cudaDeviceProp device_properties() {
 DeviceLimits limits_of(const cudaDeviceProp& properties) {
   prepare_gemv(static_cast<int>(properties.sharedMemPerBlockOptin));
   prepare_gemm();
+  prepare_attention_bf16();
   check_cuda(cudaGetLastError(), "the GPU");
   return {
       .multiprocessors = properties.multiProcessorCount,
@@ -68,7 +69,9 @@ class CudaExecutor final : public Executor {
         weights_(bundle),
         cache_(spec_, options.kv_type, limits_.num_blocks),
         rope_(spec_),
-        arrays_(spec_, limits_),
+        arrays_(spec_, limits_,
+                attends_on_tensor_cores(cache_.view(), spec_.head_dim) ? kManyBf16QueryRows
+                                                                       : kManyQueryRows),
         ops_({.spec = spec_,
               .weights = weights_,
               .cache = cache_,
@@ -142,13 +145,10 @@ class CudaExecutor final : public Executor {
 
   std::optional<DeviceRoofs> measure_roofs() override {
     const CudaMatrix& head = weights_.matrix({Role::kEmbedding});
-    const void* memory = head.fragments;
-    uint64_t bytes =
-        uint64_t{512} * static_cast<uint64_t>(head.num_panels) * static_cast<uint64_t>(head.steps);
-    if (memory == nullptr || bytes < kFewestBytesRead) {
-      memory = cache_.view().memory;
-      bytes = std::min(cache_.bytes(), uint64_t{4} << 30);
-    }
+    const bool fragments = head.fragments != nullptr;
+    const void* memory = fragments ? static_cast<const void*>(head.fragments) : head.panels;
+    const uint64_t bytes =
+        static_cast<uint64_t>(head.rows) * static_cast<uint64_t>(head.cols) * (fragments ? 2 : 4);
     return measure_device_roofs(memory, bytes, device_.multiprocessors, stream_.get());
   }
 

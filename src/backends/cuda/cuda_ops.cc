@@ -16,7 +16,6 @@ namespace trtmc::cuda {
 namespace {
 
 constexpr std::string_view kScratch = "memory for activations on the GPU";
-constexpr int kNormWarps = 8;  // What gemv takes a norm with.
 // Norms that gemv takes for itself: each block takes all of them again.
 constexpr int kMostNormsInGemv = 4;
 // Of what chunks leave for each other. Where it does not do, a block walks all chunks.
@@ -104,8 +103,7 @@ void CudaOps::multiply(ProductArgs args, const CudaMatrix& matrix) {
     plan = plan_gemv(parts_.device, args.num_panels, panels_per_tile, args.steps, args.num_terms,
                      args.num_tokens);
   }
-  const bool norms_inside = plan && args.norm != nullptr && plan->warps == kNormWarps &&
-                            args.num_tokens <= kMostNormsInGemv;
+  const bool norms_inside = plan && args.norm != nullptr && args.num_tokens <= kMostNormsInGemv;
   if (args.x != nullptr && !norms_inside) {
     // Which buffer has room for rows of this width and number.
     const Terms& terms = few ? few_ : many_;
@@ -298,7 +296,11 @@ void CudaOps::attend(AttentionArgs args, float* q, const float* k, const float* 
                   .table_stride = step_.table_stride},
                  how_);
   }
-  launch_attention(args, how_);
+  if (attends_on_tensor_cores(args.cache, args.head_dim)) {
+    launch_attention_bf16(args, how_);
+  } else {
+    launch_attention(args, how_);
+  }
 }
 
 Value CudaOps::attention(Value q, Value k, Value v, int layer, const LayerSpec& spec) {

@@ -9,7 +9,7 @@ struct CUstream_st;
 
 namespace trtmc::cuda {
 
-// `memory`: several times the second-level cache, read as it lies. Throws as check_cuda().
+// `memory`: something to read that is not zeros. Throws as check_cuda().
 DeviceRoofs measure_device_roofs(const void* memory, uint64_t bytes, int multiprocessors,
                                  CUstream_st* stream);
 

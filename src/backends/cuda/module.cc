@@ -4,6 +4,7 @@
 #include "backends/backend_module.h"
 #include "backends/cuda/cuda_executor.h"
 #include "backends/cuda/kernels/attention.h"
+#include "backends/cuda/kernels/rms_norm.h"
 
 namespace trtmc {
 namespace cuda {
@@ -26,6 +27,10 @@ class CudaBackend final : public Backend {
     if (head_dim > kMostHeadDim || head_dim % 2 != 0) {
       return fmt::format("heads of {} components, but it takes even numbers up to {}", head_dim,
                          kMostHeadDim);
+    }
+    if (num_segments(num_steps(manifest.spec.hidden_size)) > kMostNormSegments) {
+      return fmt::format("a hidden width of {}, but it takes up to {}", manifest.spec.hidden_size,
+                         kMostNormSegments * kSegmentSteps * kStepColumns);
     }
     return std::nullopt;
   }

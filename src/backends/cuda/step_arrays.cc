@@ -25,8 +25,9 @@ size_t most_ints(const DecoderSpec& spec, const Limits& limits) {
 
 }  // namespace
 
-StepArrays::StepArrays(const DecoderSpec& spec, const Limits& limits)
+StepArrays::StepArrays(const DecoderSpec& spec, const Limits& limits, int many_query_rows)
     : group_(spec.num_heads / spec.num_kv_heads),
+      many_query_rows_(many_query_rows),
       host_(most_ints(spec, limits), "memory for steps"),
       device_(host_.span().size(), "memory for steps") {}
 
@@ -59,7 +60,7 @@ const StepView& StepArrays::load(const StepBatch& batch, CUstream_st* stream) {
   view_.rows = copied(batch.logits_rows);
   int32_t* token_sequences = take(batch.tokens.size());
   view_.token_sequences = on_device(token_sequences);
-  const int rows_of_tile = view_.one_each ? kFewQueryRows : kManyQueryRows;
+  const int rows_of_tile = view_.one_each ? kFewQueryRows : many_query_rows_;
   for (size_t s = 0; s < num_sequences; ++s) {
     const int count = batch.sequence_starts[s + 1] - batch.sequence_starts[s];
     std::fill_n(token_sequences + batch.sequence_starts[s], count, static_cast<int32_t>(s));

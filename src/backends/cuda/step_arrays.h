@@ -29,8 +29,8 @@ struct StepView {
 
 class StepArrays {
  public:
-  // `group`: query heads of a KV head.
-  StepArrays(const DecoderSpec& spec, const Limits& limits);
+  // `many_query_rows`: of a tile of queries where a sequence has several tokens.
+  StepArrays(const DecoderSpec& spec, const Limits& limits, int many_query_rows);
 
   // Fills and copies. The batch is not needed any more afterwards.
   const StepView& load(const StepBatch& batch, CUstream_st* stream);
@@ -39,7 +39,8 @@ class StepArrays {
  private:
   int32_t* take(size_t count);
 
-  int group_;
+  int group_;  // Query heads of a KV head.
+  int many_query_rows_;
   PinnedBuffer<int32_t> host_;
   DeviceBuffer<int32_t> device_;
   size_t used_ = 0;

@@ -61,8 +61,17 @@ struct AttentionArgs {
 inline constexpr int kMostHeadDim = 128;
 inline constexpr int kPartialExtras = 4;  // Of a partial row, behind its values.
 
+// Whether attention_bf16.cu takes such a cache, and what a device must give a block for it.
+inline bool attends_on_tensor_cores(const KvCacheView& cache, int head_dim) {
+  return cache.is_bf16 && head_dim % kStepColumns == 0;
+}
+int attention_bf16_shared_bytes();
+// Once, before the first launch.
+void prepare_attention_bf16();
+void launch_attention_bf16(const AttentionArgs& args, const Launch& how);
+
 // Tiles have kFewQueryRows rows where the step has one token a sequence (num_chunks > 0), else
-// kManyQueryRows.
+// kManyQueryRows, or kManyBf16QueryRows for attention_bf16.
 void launch_attention(const AttentionArgs& args, const Launch& how);
 
 }  // namespace trtmc::cuda

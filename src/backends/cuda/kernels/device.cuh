@@ -110,22 +110,24 @@ __device__ __forceinline__ float warp_max(float value) {
   return value;
 }
 
-// 1 / sqrt(mean(x^2) + eps) of one row, by 256 threads whose number is `thread`; every one of them
-// gets it. shared: 8 floats. The order of the sum depends on the width alone.
-constexpr int kNormThreads = 256;
-__device__ __forceinline__ float inverse_rms(const float* x, int width, float eps, int thread,
-                                             float* shared) {
+// The sum of squares of one segment of a row, by a warp; every lane gets it. The order depends on
+// nothing but the row.
+__device__ __forceinline__ float segment_squares(const float* x, int width, int segment, int lane) {
+  constexpr int kColumns = kSegmentSteps * kStepColumns;
   float sum = 0;
-  for (int i = thread; i < width; i += kNormThreads) sum = __fmaf_rn(x[i], x[i], sum);
-  sum = warp_sum(sum);
-  __syncthreads();  // Who reads `shared` from the row before is done.
-  if (thread % kWarp == 0) shared[thread / kWarp] = sum;
-  __syncthreads();
-  float total = shared[0];
 #pragma unroll
-  for (int i = 1; i < kNormThreads / static_cast<int>(kWarp); ++i) {
-    total = __fadd_rn(total, shared[i]);
+  for (int i = 0; i < kColumns / static_cast<int>(kWarp); ++i) {
+    const int column = segment * kColumns + i * static_cast<int>(kWarp) + lane;
+    const float value = column < width ? x[column] : 0;
+    sum = __fmaf_rn(value, value, sum);
   }
+  return warp_sum(sum);
+}
+
+// 1 / sqrt(mean(x^2) + eps) from those.
+__device__ __forceinline__ float inverse_rms(const float* squares, int width, float eps) {
+  float total = squares[0];
+  for (int i = 1; i < num_segments(num_steps(width)); ++i) total = __fadd_rn(total, squares[i]);
   return __fdiv_rn(1.0F, __fsqrt_rn(__fadd_rn(__fdiv_rn(total, static_cast<float>(width)), eps)));
 }
 

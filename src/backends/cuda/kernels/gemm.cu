@@ -5,6 +5,7 @@
 //
 // Tokens are the faster index of the grid: the blocks that run together share few panels of W, and
 // all of x stays in the second-level cache.
+#include "backends/cuda/kernels/copy_async.cuh"
 #include "backends/cuda/kernels/device.cuh"
 #include "backends/cuda/kernels/gemm.h"
 
@@ -24,19 +25,6 @@ static_assert(kGemmSteps == kExactSteps);
 
 template <int kTerms>
 constexpr int kTokenParts = kGemmSteps* kTerms* gemm_tokens(kTerms) * 2;
-
-__device__ __forceinline__ void copy_async(uint4* to, const void* from, bool wanted) {
-  const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(to));
-  const int bytes = wanted ? 16 : 0;  // Zeros where there is nothing.
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from),
-               "r"(bytes));
-}
-
-__device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;"); }
-template <int kPending>
-__device__ __forceinline__ void wait_for_copies() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(kPending));
-}
 
 // [panel][step][lane] of W.
 __device__ __forceinline__ void copy_weights(uint4* to, const ProductArgs& args, int first_step) {

@@ -51,7 +51,8 @@ __device__ __forceinline__ void load_half(uint4 (&to)[kHalfSteps], const KernelA
 // A warp's part of the activations, in the order of a lane's loads: [step][term][token][8 words].
 template <int kTerms>
 __device__ __forceinline__ void stage(uint32_t* staged, const KernelArgs& args,
-                                      const float* inverses, int segment, int lane) {
+                                      const float* squares, const float* norm, int segment,
+                                      int lane) {
   const ProductArgs& product = args.product;
   const int tokens = product.num_tokens;
   const int first_step = segment * kSegmentSteps;
@@ -70,23 +71,24 @@ __device__ __forceinline__ void stage(uint32_t* staged, const KernelArgs& args,
     }
   } else {
     constexpr int kPairs = kSegmentSteps * kStepColumns / 2;
-    for (int i = lane; i < kPairs * tokens; i += kStepLanes) {
-      const int token = i / kPairs;
-      const int pair = i % kPairs;
-      const int column = first_step * kStepColumns + pair * 2;
+    for (int token = 0; token < tokens; ++token) {
+      const float inverse =
+          inverse_rms(squares + token * num_segments(product.steps), product.width, product.eps);
       const int row = product.rows == nullptr ? token : product.rows[token];
       const float* x = product.x + int64_t{row} * product.x_stride;
-      float a = 0, b = 0;
-      if (column < product.width) a = normed(x[column], inverses[token], product.norm[column]);
-      if (column + 1 < product.width) {
-        b = normed(x[column + 1], inverses[token], product.norm[column + 1]);
-      }
-      uint32_t words[kTerms];
-      split<kTerms>(a, b, words);
 #pragma unroll
-      for (int term = 0; term < kTerms; ++term) {
-        staged[term_word(pair / kStepWords, term, kTerms, tokens, token, pair % kStepWords)] =
-            words[term];
+      for (int pair = lane; pair < kPairs; pair += kStepLanes) {
+        const int column = first_step * kStepColumns + pair * 2;
+        float a = 0, b = 0;
+        if (column < product.width) a = normed(x[column], inverse, norm[column]);
+        if (column + 1 < product.width) b = normed(x[column + 1], inverse, norm[column + 1]);
+        uint32_t words[kTerms];
+        split<kTerms>(a, b, words);
+#pragma unroll
+        for (int term = 0; term < kTerms; ++term) {
+          staged[term_word(pair / kStepWords, term, kTerms, tokens, token, pair % kStepWords)] =
+              words[term];
+        }
       }
     }
   }
@@ -193,7 +195,8 @@ __device__ __forceinline__ void finish_tile(const float* partial, const KernelAr
 }
 
 template <int kTerms, int kTiles>
-__global__ void __launch_bounds__(256, 2) gemv_kernel(const __grid_constant__ KernelArgs args) {
+__global__ void __launch_bounds__(kMostGemvWarps* kWarp, 1)
+    gemv_kernel(const __grid_constant__ KernelArgs args) {
   extern __shared__ uint4 shared[];
   const int lane = static_cast<int>(threadIdx.x % kWarp);
   const int warp = static_cast<int>(threadIdx.x / kWarp);
@@ -203,7 +206,8 @@ __global__ void __launch_bounds__(256, 2) gemv_kernel(const __grid_constant__ Ke
       num_segments(product.steps) * args.plan.panels_per_tile * product.num_tokens * kPanelRows;
   auto* staged = reinterpret_cast<uint32_t*>(shared) + warp * staged_words;
   float* partial = reinterpret_cast<float*>(shared) + args.plan.warps * staged_words;
-  float* inverses = partial + 2 * partial_floats;  // [num_tokens], then 8 to add up with
+  float* squares = partial + 2 * partial_floats;  // [num_tokens][segments]
+  float* norm = squares + product.num_tokens * num_segments(product.steps);  // [width]
 
   uint4 first_half[kHalfSteps], second_half[kHalfSteps];
   Unit unit{static_cast<int>(blockIdx.x), 0, warp};
@@ -211,14 +215,21 @@ __global__ void __launch_bounds__(256, 2) gemv_kernel(const __grid_constant__ Ke
   if (works) load_half(first_half, args, unit, 0, lane);
 
   release_successors();
+  if (product.norm != nullptr) {
+    for (int i = static_cast<int>(threadIdx.x); i < product.width;
+         i += static_cast<int>(blockDim.x)) {
+      norm[i] = product.norm[i];
+    }
+  }
   wait_for_predecessors();
   if (product.norm != nullptr) {
     for (int token = 0; token < product.num_tokens; ++token) {
       const int row = product.rows == nullptr ? token : product.rows[token];
-      const float inverse =
-          inverse_rms(product.x + int64_t{row} * product.x_stride, product.width, product.eps,
-                      static_cast<int>(threadIdx.x), inverses + kMostGemvTokens);
-      if (threadIdx.x == 0) inverses[token] = inverse;
+      const float* x = product.x + int64_t{row} * product.x_stride;
+      for (int i = warp; i < num_segments(product.steps); i += args.plan.warps) {
+        squares[token * num_segments(product.steps) + i] =
+            segment_squares(x, product.width, i, lane);
+      }
     }
     __syncthreads();
   }
@@ -230,7 +241,7 @@ __global__ void __launch_bounds__(256, 2) gemv_kernel(const __grid_constant__ Ke
     while (works && unit.tile == tile) {
       if (staged_segment != unit.segment) {
         __syncwarp();
-        stage<kTerms>(staged, args, inverses, unit.segment, lane);
+        stage<kTerms>(staged, args, squares, norm, unit.segment, lane);
         staged_segment = unit.segment;
       }
       float sums[kTiles][4] = {};

@@ -8,21 +8,25 @@
 namespace trtmc::cuda {
 namespace {
 
-constexpr int kMostWarps = 8;
+// Of a block that shares its multiprocessor with another.
+constexpr int kUsualWarps = 8;
 // Blocks of gemv that registers leave room for on a multiprocessor.
 constexpr int kMostBlocksPerMultiprocessor = 2;
 constexpr size_t kReservedSharedBytes = 1024;  // Of every block, by the system.
 
 int divide_up(int a, int b) { return (a + b - 1) / b; }
 
-// What each warp stages of the activations, two buffers of partial sums, and a norm per token.
+// What each warp stages of the activations, two buffers of partial sums, sums of squares and the
+// weights of a norm.
 size_t gemv_shared_bytes(int warps, int panels_per_tile, int steps, int num_terms, int num_tokens) {
   const size_t tokens = static_cast<size_t>(num_tokens);
   const size_t staged =
       size_t{kSegmentSteps} * static_cast<size_t>(num_terms) * tokens * kStepWords * 4;
   const size_t partial = static_cast<size_t>(num_segments(steps) * panels_per_tile) * tokens *
                          kPanelRows * sizeof(float);
-  return static_cast<size_t>(warps) * staged + 2 * partial + 128;
+  const size_t segments = static_cast<size_t>(num_segments(steps));
+  const size_t norm = segments * (tokens + size_t{kSegmentSteps} * kStepColumns) * sizeof(float);
+  return static_cast<size_t>(warps) * staged + 2 * partial + norm;
 }
 
 }  // namespace
@@ -31,20 +35,31 @@ std::optional<GemvPlan> plan_gemv(const DeviceLimits& device, int num_panels, in
                                   int steps, int num_terms, int num_tokens) {
   TRTMC_CHECK(num_tokens >= 1 && num_tokens <= kMostGemvTokens, "too many tokens for gemv");
   TRTMC_CHECK(num_panels % panels_per_tile == 0, "a tile that is not whole");
-  int warps = kMostWarps;
-  size_t shared = gemv_shared_bytes(warps, panels_per_tile, steps, num_terms, num_tokens);
-  while (shared > static_cast<size_t>(device.shared_bytes_per_block) && warps > 1) {
-    warps /= 2;
-    shared = gemv_shared_bytes(warps, panels_per_tile, steps, num_terms, num_tokens);
-  }
-  if (shared > static_cast<size_t>(device.shared_bytes_per_block)) return std::nullopt;
-  const int fitting =
-      std::clamp(static_cast<int>(static_cast<size_t>(device.shared_bytes_per_multiprocessor) /
-                                  (shared + kReservedSharedBytes)),
-                 1, kMostBlocksPerMultiprocessor);
   const int num_tiles = num_panels / panels_per_tile;
+  const auto shared_with = [&](int warps) {
+    return gemv_shared_bytes(warps, panels_per_tile, steps, num_terms, num_tokens);
+  };
+  const auto room = static_cast<size_t>(device.shared_bytes_per_block);
+  int warps = kUsualWarps;
+  if (num_tiles <= device.multiprocessors && num_segments(steps) > kUsualWarps) {
+    // A block has its multiprocessor for itself: as many warps as take the fewest turns.
+    const int turns = divide_up(num_segments(steps), kMostGemvWarps);
+    warps = divide_up(num_segments(steps), turns);
+  }
+  while (shared_with(warps) > room && warps > 1) warps /= 2;
+  const size_t shared = shared_with(warps);
+  if (shared > room) return std::nullopt;
+  const int fitting =
+      warps > kUsualWarps
+          ? 1
+          : std::clamp(
+                static_cast<int>(static_cast<size_t>(device.shared_bytes_per_multiprocessor) /
+                                 (shared + kReservedSharedBytes)),
+                1, kMostBlocksPerMultiprocessor);
+  // As few blocks as take the fewest turns, so that all of them have as much to do.
+  const int turns = divide_up(num_tiles, fitting * device.multiprocessors);
   return GemvPlan{.warps = warps,
-                  .blocks = std::min(num_tiles, fitting * device.multiprocessors),
+                  .blocks = divide_up(num_tiles, turns),
                   .panels_per_tile = panels_per_tile,
                   .num_tiles = num_tiles,
                   .shared_bytes = shared};

@@ -17,6 +17,8 @@ struct DeviceLimits {
 // Steps of up to so many tokens go through gemv, the rest through gemm.
 inline constexpr int kMostGemvTokens = 16;
 
+inline constexpr int kMostGemvWarps = 16;
+
 struct GemvPlan {
   int warps;            // Of a block; each takes segments of k in turn.
   int blocks;           // Each takes tiles in turn.
@@ -54,5 +56,6 @@ int chunk_bucket(int last_position);
 // Rows of queries (a token's heads of one KV head lie side by side) that a block takes.
 inline constexpr int kFewQueryRows = 4;
 inline constexpr int kManyQueryRows = 16;
+inline constexpr int kManyBf16QueryRows = 64;  // On the tensor cores.
 
 }  // namespace trtmc::cuda

@@ -29,7 +29,13 @@ TEST(GemvPlan, GivesEveryWarpASegmentOfTheHiddenWidth) {
 TEST(GemvPlan, LetsBlocksTakeTilesInTurnWhereThereAreMany) {
   const GemvPlan plan = plan_gemv(kH200, 1376, 2, 128, 3, 1).value();  // Gate and up: 688 tiles.
   EXPECT_EQ(plan.num_tiles, 688);
-  EXPECT_EQ(plan.blocks, 2 * 132);
+  EXPECT_EQ(plan.blocks, 230);  // Three tiles each, of 264 that run at once.
+}
+
+TEST(GemvPlan, GivesWarpsOfALoneBlockEqualShares) {
+  const GemvPlan plan = plan_gemv(kH200, 128, 1, 688, 3, 1).value();  // Down: 43 segments.
+  EXPECT_EQ(plan.blocks, 128);
+  EXPECT_EQ(plan.warps, 15);
 }
 
 // Every shape of the model, every number of tokens and terms, on a large and on a small device.

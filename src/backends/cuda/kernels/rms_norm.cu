@@ -5,30 +5,40 @@
 namespace trtmc::cuda {
 namespace {
 
+constexpr int kThreads = 256;
+
 __device__ __forceinline__ float value_at(const RowsArgs& args, const float* x, int column,
                                           float inverse) {
   if (column >= args.width) return 0;
   return args.norm == nullptr ? x[column] : normed(x[column], inverse, args.norm[column]);
 }
 
-__global__ void __launch_bounds__(kNormThreads) rows_kernel(const __grid_constant__ RowsArgs args) {
-  __shared__ float shared[kNormThreads / kWarp];
+__global__ void __launch_bounds__(kThreads) rows_kernel(const __grid_constant__ RowsArgs args) {
+  __shared__ float squares[kMostNormSegments];
   release_successors();
   wait_for_predecessors();
   const int row = static_cast<int>(blockIdx.x);
   const int thread = static_cast<int>(threadIdx.x);
   const float* x = args.x + (args.rows == nullptr ? row : args.rows[row]) * args.x_stride;
   float inverse = 1;
-  if (args.norm != nullptr) inverse = inverse_rms(x, args.width, args.eps, thread, shared);
+  if (args.norm != nullptr) {
+    constexpr int kWarpThreads = static_cast<int>(kWarp);
+    const int segments = num_segments(num_steps(args.width));
+    for (int i = thread / kWarpThreads; i < segments; i += kThreads / kWarpThreads) {
+      squares[i] = segment_squares(x, args.width, i, thread % kWarpThreads);
+    }
+    __syncthreads();
+    inverse = inverse_rms(squares, args.width, args.eps);
+  }
   if (args.out != nullptr) {
-    for (int i = thread; i < args.width; i += kNormThreads) {
+    for (int i = thread; i < args.width; i += kThreads) {
       args.out[row * args.out_stride + i] = value_at(args, x, i, inverse);
     }
     return;
   }
   // Zeros up to the end of the last step.
   const int pairs = num_steps(args.width) * kStepColumns / 2;
-  for (int i = thread; i < pairs; i += kNormThreads) {
+  for (int i = thread; i < pairs; i += kThreads) {
     const float a = value_at(args, x, 2 * i, inverse);
     const float b = value_at(args, x, 2 * i + 1, inverse);
     if (args.num_terms == 1) {
@@ -42,7 +52,7 @@ __global__ void __launch_bounds__(kNormThreads) rows_kernel(const __grid_constan
 }  // namespace
 
 void launch_rows(const RowsArgs& args, const Launch& how) {
-  launch(rows_kernel, dim3(static_cast<unsigned>(args.num_rows)), dim3(kNormThreads), 0, how, args);
+  launch(rows_kernel, dim3(static_cast<unsigned>(args.num_rows)), dim3(kThreads), 0, how, args);
 }
 
 }  // namespace trtmc::cuda

@@ -9,6 +9,9 @@
 
 namespace trtmc::cuda {
 
+// Of a row that is normed: its width is at most so many segments (terms.h).
+inline constexpr int kMostNormSegments = 128;
+
 struct RowsArgs {
   const float* x;       // [.., x_stride]
   const int32_t* rows;  // [num_rows] of x; null: the first.

@@ -1,0 +1,540 @@
+// Attention over a cache of bf16 on the tensor cores, as attention.h says: a block has a tile of
+// queries (as terms, see terms.h) and takes chunks of 64 positions. Each of its eight warps scores
+// eight positions, softens an eighth of the rows, and mixes sixteen components.
+//
+// Keys and values of a chunk come by cp.async; rows are 16 bytes longer than they need be, so that
+// neither the scores' reads nor ldmatrix meet in a bank.
+#include <cmath>
+
+#include "backends/cuda/kernels/attention.h"
+#include "backends/cuda/kernels/copy_async.cuh"
+#include "backends/cuda/kernels/rope.cuh"
+
+namespace trtmc::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kWarps = kThreads / static_cast<int>(kWarp);
+constexpr int kTileRows = 16;
+constexpr int kPadding = 8;  // Elements of bf16.
+constexpr int kRowElements = kMostHeadDim + kPadding;
+constexpr int kPositionSteps = kChunkPositions / kStepColumns;
+constexpr int kMostSteps = kMostHeadDim / kStepColumns;
+static_assert(kWarps * 8 == kChunkPositions && kWarps * kStepColumns == kMostHeadDim);
+
+// kTiles tiles of 16 rows of queries, kTerms terms.
+template <int kTiles, int kTerms>
+struct Shared {
+  static constexpr int kRows = kTiles * kTileRows;
+  uint4 q[kTiles][kMostSteps][kTerms][kWarp];
+  uint4 weights[kTiles][kPositionSteps][kTerms][kWarp];
+  __nv_bfloat16 keys[kChunkPositions][kRowElements];
+  __nv_bfloat16 values[kChunkPositions][kRowElements];
+  float scores[kRows][kChunkPositions + 8];
+  float largest[kRows], sum[kRows];                // Of the chunk.
+  float joined_largest[kRows], joined_sum[kRows];  // Of the chunks so far.
+  float ours[kRows], theirs[kRows];                // What each of the two is scaled by.
+  int32_t position[kRows];                         // -1: no such row.
+  int32_t token[kRows];
+  int32_t head[kRows];
+  bool is_last;
+};
+
+// Word `pair` (0 to 7) of a step of row `row` of a tile, as the instruction takes its left side.
+__device__ __forceinline__ uint32_t* fragment_word(uint4* lanes, int row, int pair) {
+  return reinterpret_cast<uint32_t*>(lanes + row % 8 * 4 + pair % 4) + row / 8 + pair / 4 * 2;
+}
+
+// Four 8 x 8 matrices of bf16, transposed: the right sides of two products of 16 positions.
+__device__ __forceinline__ void load_transposed(const __nv_bfloat16* row, uint2& first,
+                                                uint2& second) {
+  const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(row));
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(first.x), "=r"(first.y), "=r"(second.x), "=r"(second.y)
+               : "r"(address));
+}
+
+// Sums of products over steps: of three terms as terms.h says.
+template <int kTiles, int kTerms>
+struct Sums {
+  float values[kTiles][4] = {};
+  float parts[kTerms == 1 ? 1 : 2][kTiles][4] = {};
+
+  __device__ __forceinline__ void add(int tile, int term, const uint4& a, uint2 b) {
+    if constexpr (kTerms == 1) {
+      multiply_add(values[tile], a, b);
+    } else {
+      multiply_add(parts[term > 0][tile], a, b);
+    }
+  }
+  __device__ __forceinline__ void end_step(int step, int num_steps) {
+    if constexpr (kTerms > 1) {
+      if (step % kExactSteps != kExactSteps - 1 && step != num_steps - 1) return;
+#pragma unroll
+      for (int tile = 0; tile < kTiles; ++tile) {
+        add_parts(values[tile], parts[0][tile], parts[1][tile]);
+      }
+    }
+  }
+};
+
+template <int kTiles, int kTerms>
+struct Attention {
+  static constexpr int kRows = kTiles * kTileRows;
+  const AttentionArgs& args;
+  Shared<kTiles, kTerms>& shared;
+  QueryTile tile;
+  int rows;  // Of the tile, at most kRows.
+  int kv_head;
+  int group;
+  int thread;
+  int first_position, last_position;  // That some row of the tile sees.
+
+  __device__ __forceinline__ int lane() const { return thread % static_cast<int>(kWarp); }
+  __device__ __forceinline__ int warp() const { return thread / static_cast<int>(kWarp); }
+  __device__ __forceinline__ int steps() const { return args.head_dim / kStepColumns; }
+
+  __device__ __forceinline__ int64_t element(int side, int position) const {
+    const int block = args.block_tables[int64_t{tile.sequence} * args.table_stride +
+                                        position / KvCacheView::kBlockSize];
+    return args.cache.head_start(block, args.layer, side, kv_head) +
+           int64_t{position % KvCacheView::kBlockSize} * args.cache.padded_dim;
+  }
+  __device__ __forceinline__ const float2* rotation(int position) const {
+    return reinterpret_cast<const float2*>(args.table) + int64_t{position} * args.half;
+  }
+
+  // Which tokens and heads the rows are. Reads nothing that a kernel in front writes.
+  __device__ __forceinline__ void find_rows() {
+    const int num_rows = min(rows, tile.num_tokens * group - tile.first_row);
+    for (int row = thread; row < kRows; row += kThreads) {
+      const int of_sequence = tile.first_row + row;
+      const int token = tile.first_token + of_sequence / group;
+      shared.position[row] = row < num_rows ? args.positions[token] : -1;
+      shared.token[row] = token;
+      shared.head[row] = kv_head * group + of_sequence % group;
+      shared.joined_largest[row] = -INFINITY;
+      shared.joined_sum[row] = 0;
+    }
+    const int last_token = tile.first_token + (tile.first_row + num_rows - 1) / group;
+    last_position = args.positions[last_token];
+    first_position = 0;
+    if (args.sliding_window > 0) {
+      first_position = max(
+          0, args.positions[tile.first_token + tile.first_row / group] - args.sliding_window + 1);
+    }
+  }
+
+  __device__ __forceinline__ float query(int row, int d) const {
+    const float* head =
+        args.q + shared.token[row] * args.stride + int64_t{shared.head[row]} * args.head_dim;
+    return args.k != nullptr && args.half > 0
+               ? rotated_component(head, d, args.half, rotation(shared.position[row]))
+               : head[d];
+  }
+
+  __device__ __forceinline__ void load_queries() {
+    const int pairs = args.head_dim / 2;
+    for (int i = thread; i < kRows * pairs; i += kThreads) {
+      const int row = i / pairs;
+      const int pair = i % pairs;
+      uint32_t words[kTerms] = {};
+      if (shared.position[row] >= 0) {
+        split<kTerms>(query(row, 2 * pair), query(row, 2 * pair + 1), words);
+      }
+#pragma unroll
+      for (int term = 0; term < kTerms; ++term) {
+        *fragment_word(shared.q[row / kTileRows][pair / 8][term], row % kTileRows, pair % 8) =
+            words[term];
+      }
+    }
+  }
+
+  // A chunk's keys or values up to position `end`, zeros behind it.
+  __device__ __forceinline__ void copy_side(int chunk, int side, int end) {
+    auto* to = side == 0 ? shared.keys : shared.values;
+    const auto* from = static_cast<const __nv_bfloat16*>(args.cache.memory);
+    const int parts = args.head_dim / 8;  // 16 bytes each.
+    for (int i = thread; i < kChunkPositions * parts; i += kThreads) {
+      const int position = chunk * kChunkPositions + i / parts;
+      const bool wanted = position < end;
+      copy_async(reinterpret_cast<uint4*>(&to[i / parts][i % parts * 8]),
+                 wanted ? from + element(side, position) + i % parts * 8 : from, wanted);
+    }
+  }
+
+  // The key and value of the step's only token of this sequence: to the cache, and to where the
+  // chunk waits for them.
+  __device__ __forceinline__ void store_new() {
+    const int position = last_position;
+    const int64_t start = tile.first_token * args.stride + int64_t{kv_head} * args.head_dim;
+    for (int d = thread; d < args.head_dim; d += kThreads) {
+      const float key = args.half > 0
+                            ? rotated_component(args.k + start, d, args.half, rotation(position))
+                            : args.k[start + d];
+      const float value = args.v[start + d];
+      store_kv(args.cache, element(0, position) + d, key);
+      store_kv(args.cache, element(1, position) + d, value);
+      shared.keys[position % kChunkPositions][d] = __float2bfloat16_rn(key);
+      shared.values[position % kChunkPositions][d] = __float2bfloat16_rn(value);
+    }
+  }
+
+  __device__ __forceinline__ float score_of(int row, int position, float product) const {
+    const int own = shared.position[row];
+    const bool sees =
+        position <= own && (args.sliding_window == 0 || position > own - args.sliding_window);
+    return sees ? __fmul_rn(product, args.scale) : -INFINITY;
+  }
+
+  __device__ __forceinline__ void score(int chunk) {
+    Sums<kTiles, kTerms> sums;
+    const auto* key = reinterpret_cast<const uint32_t*>(shared.keys[warp() * 8 + lane() / 4]);
+#pragma unroll
+    for (int step = 0; step < kMostSteps; ++step) {
+      if (step >= steps()) break;
+      const uint2 b = make_uint2(key[step * 8 + lane() % 4], key[step * 8 + 4 + lane() % 4]);
+#pragma unroll
+      for (int t = 0; t < kTiles; ++t) {
+#pragma unroll
+        for (int term = 0; term < kTerms; ++term)
+          sums.add(t, term, shared.q[t][step][term][lane()], b);
+      }
+      sums.end_step(step, steps());
+    }
+    const int column = warp() * 8 + lane() % 4 * 2;
+    const int position = chunk * kChunkPositions + column;
+#pragma unroll
+    for (int t = 0; t < kTiles; ++t) {
+#pragma unroll
+      for (int side = 0; side < 2; ++side) {
+        const int row = t * kTileRows + lane() / 4 + side * 8;
+        *reinterpret_cast<float2*>(&shared.scores[row][column]) =
+            make_float2(score_of(row, position, sums.values[t][2 * side]),
+                        score_of(row, position + 1, sums.values[t][2 * side + 1]));
+      }
+    }
+  }
+
+  // Scores become weights; what was joined so far and this chunk get their factors.
+  __device__ __forceinline__ void soften() {
+#pragma unroll 2
+    for (int row = warp(); row < kRows; row += kWarps) {
+      const float2 pair = *reinterpret_cast<const float2*>(&shared.scores[row][lane() * 2]);
+      const float largest = warp_max(fmaxf(pair.x, pair.y));
+      const float base = largest == -INFINITY ? 0 : largest;
+      const float a = expf(__fsub_rn(pair.x, base));
+      const float b = expf(__fsub_rn(pair.y, base));
+      const float sum = warp_sum(__fadd_rn(a, b));
+      uint32_t words[kTerms];
+      split<kTerms>(a, b, words);
+#pragma unroll
+      for (int term = 0; term < kTerms; ++term) {
+        *fragment_word(shared.weights[row / kTileRows][lane() / 8][term], row % kTileRows,
+                       lane() % 8) = words[term];
+      }
+      if (lane() == 0) {
+        shared.largest[row] = largest;
+        shared.sum[row] = sum;
+        join(row, largest, sum);
+      }
+    }
+  }
+
+  __device__ __forceinline__ void join(int row, float largest, float sum) {
+    if (sum == 0) {  // It sees nothing of the chunk.
+      shared.ours[row] = 1;
+      shared.theirs[row] = 0;
+      return;
+    }
+    const float before = shared.joined_largest[row];
+    const float after = fmaxf(before, largest);
+    const float ours = expf(__fsub_rn(before, after));
+    const float theirs = expf(__fsub_rn(largest, after));
+    shared.joined_sum[row] = __fmaf_rn(sum, theirs, __fmul_rn(shared.joined_sum[row], ours));
+    shared.joined_largest[row] = after;
+    shared.ours[row] = ours;
+    shared.theirs[row] = theirs;
+  }
+
+  // A warp's sixteen components of the chunk's mixture.
+  __device__ __forceinline__ void mix(Sums<kTiles, kTerms> (&sums)[2]) const {
+#pragma unroll
+    for (int step = 0; step < kPositionSteps; ++step) {
+      uint2 first, second;
+      load_transposed(&shared.values[step * kStepColumns + lane() % 16]
+                                    [warp() * kStepColumns + lane() / 16 * 8],
+                      first, second);
+#pragma unroll
+      for (int t = 0; t < kTiles; ++t) {
+#pragma unroll
+        for (int term = 0; term < kTerms; ++term) {
+          const uint4 a = shared.weights[t][step][term][lane()];
+          sums[0].add(t, term, a, first);
+          sums[1].add(t, term, a, second);
+        }
+      }
+      sums[0].end_step(step, kPositionSteps);
+      sums[1].end_step(step, kPositionSteps);
+    }
+  }
+
+  __device__ __forceinline__ bool mixes() const { return warp() < steps(); }
+
+  // Two neighbouring components of a finished row.
+  __device__ __forceinline__ void store(int row, int d, float a, float b) const {
+    if (shared.position[row] < 0) return;
+    a = __fdiv_rn(a, shared.joined_sum[row]);
+    b = __fdiv_rn(b, shared.joined_sum[row]);
+    const int column = shared.head[row] * args.head_dim + d;
+    if (args.out != nullptr) {
+      float* out = args.out + shared.token[row] * args.out_stride + column;
+      out[0] = a;
+      out[1] = b;
+    } else {
+      store_terms<kTerms>(args.out_terms, shared.token[row], column, a, b);
+    }
+  }
+};
+
+__device__ __forceinline__ float joined(float ours, float value, float theirs, float of_chunk) {
+  return __fmaf_rn(theirs, of_chunk, __fmul_rn(ours, value));
+}
+
+// Many queries: a block walks all the chunks of its tiles.
+template <int kTerms>
+__global__ void __launch_bounds__(kThreads)
+    attend_whole_kernel(const __grid_constant__ AttentionArgs args) {
+  constexpr int kTiles = kManyBf16QueryRows / kTileRows;
+  extern __shared__ uint4 memory[];
+  auto& shared = *reinterpret_cast<Shared<kTiles, kTerms>*>(memory);
+  release_successors();
+  wait_for_predecessors();
+  // The longest first, so that the last blocks are short.
+  const int index = static_cast<int>(gridDim.x - 1 - blockIdx.x);
+  Attention<kTiles, kTerms> work{args,
+                                 shared,
+                                 args.tiles[index],
+                                 kManyBf16QueryRows,
+                                 static_cast<int>(blockIdx.y),
+                                 args.num_heads / args.cache.num_kv_heads,
+                                 static_cast<int>(threadIdx.x),
+                                 0,
+                                 0};
+  work.find_rows();
+  const int end = work.last_position + 1;
+  int chunk = work.first_position / kChunkPositions;
+  work.copy_side(chunk, 0, end);
+  commit_copies();
+  __syncthreads();
+  work.load_queries();
+
+  float result[2][kTiles][4] = {};
+  for (; chunk * kChunkPositions < end; ++chunk) {
+    work.copy_side(chunk, 1, end);
+    commit_copies();
+    wait_for_copies<1>();
+    __syncthreads();
+    work.score(chunk);
+    __syncthreads();
+    work.copy_side(chunk + 1, 0, end);  // Zeros behind the last.
+    commit_copies();
+    work.soften();
+    wait_for_copies<1>();
+    __syncthreads();
+    if (work.mixes()) {
+      Sums<kTiles, kTerms> sums[2];
+      work.mix(sums);
+#pragma unroll
+      for (int t = 0; t < kTiles; ++t) {
+#pragma unroll
+        for (int side = 0; side < 2; ++side) {
+          const int row = t * kTileRows + work.lane() / 4 + side * 8;
+          const float ours = shared.ours[row], theirs = shared.theirs[row];
+#pragma unroll
+          for (int n = 0; n < 2; ++n) {
+#pragma unroll
+            for (int i = 2 * side; i < 2 * side + 2; ++i) {
+              result[n][t][i] = joined(ours, result[n][t][i], theirs, sums[n].values[t][i]);
+            }
+          }
+        }
+      }
+    }
+    __syncthreads();
+  }
+  wait_for_copies<0>();
+  if (!work.mixes()) return;
+#pragma unroll
+  for (int t = 0; t < kTiles; ++t) {
+#pragma unroll
+    for (int n = 0; n < 2; ++n) {
+      const int row = t * kTileRows + work.lane() / 4;
+      const int d = work.warp() * kStepColumns + n * 8 + work.lane() % 4 * 2;
+      work.store(row, d, result[n][t][0], result[n][t][1]);
+      work.store(row + 8, d, result[n][t][2], result[n][t][3]);
+    }
+  }
+}
+
+// One query of each sequence: a block for each chunk. What is in the cache already is on its way
+// before the kernel in front has ended.
+template <int kTerms>
+__global__ void __launch_bounds__(kThreads)
+    attend_split_kernel(const __grid_constant__ AttentionArgs args) {
+  extern __shared__ uint4 memory[];
+  auto& shared = *reinterpret_cast<Shared<1, kTerms>*>(memory);
+  const int chunk = static_cast<int>(blockIdx.x);
+  Attention<1, kTerms> work{args,
+                            shared,
+                            args.tiles[blockIdx.z],
+                            kFewQueryRows,
+                            static_cast<int>(blockIdx.y),
+                            args.num_heads / args.cache.num_kv_heads,
+                            static_cast<int>(threadIdx.x),
+                            0,
+                            0};
+  release_successors();
+  work.find_rows();
+  const int position = work.last_position;
+  const int first_chunk = work.first_position / kChunkPositions;
+  const int last_chunk = position / kChunkPositions;
+  const bool works = chunk >= first_chunk && chunk <= last_chunk;
+  if (works) {
+    work.copy_side(chunk, 0, position);
+    work.copy_side(chunk, 1, position);
+    commit_copies();
+  }
+  __syncthreads();
+  wait_for_predecessors();
+  if (!works) return;
+  wait_for_copies<0>();
+  __syncthreads();
+  if (chunk == last_chunk) work.store_new();
+  work.load_queries();
+  __syncthreads();
+  work.score(chunk);
+  __syncthreads();
+  work.soften();
+  __syncthreads();
+  Sums<1, kTerms> sums[2];
+  if (work.mixes()) work.mix(sums);
+  const int row = work.lane() / 4;  // Of those that a tile has, in the lower half.
+  const int d = work.warp() * kStepColumns + work.lane() % 4 * 2;
+  float result[2][2] = {};
+  if (first_chunk == last_chunk) {
+    if (!work.mixes()) return;
+#pragma unroll
+    for (int n = 0; n < 2; ++n) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        result[n][i] = joined(shared.ours[row], 0, shared.theirs[row], sums[n].values[0][i]);
+      }
+      work.store(row, d + n * 8, result[n][0], result[n][1]);
+    }
+    return;
+  }
+
+  // [chunk][row][values, largest, sum]
+  const int floats = args.cache.padded_dim + kPartialExtras;
+  const int64_t index = int64_t{blockIdx.z} * gridDim.y + blockIdx.y;
+  float* partial = args.partial + index * args.num_chunks * kFewQueryRows * floats;
+  const bool has_row = row < kFewQueryRows;
+  if (has_row) {
+    float* to = partial + (int64_t{chunk} * kFewQueryRows + row) * floats;
+    if (work.mixes()) {
+#pragma unroll
+      for (int n = 0; n < 2; ++n) {
+        *reinterpret_cast<float2*>(to + d + n * 8) =
+            make_float2(sums[n].values[0][0], sums[n].values[0][1]);
+      }
+    }
+    if (work.warp() == 0 && work.lane() % 4 == 0) {
+      to[args.cache.padded_dim] = shared.largest[row];
+      to[args.cache.padded_dim + 1] = shared.sum[row];
+    }
+    __threadfence();
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    shared.is_last = atomicAdd(&args.counters[index], 1) == last_chunk - first_chunk;
+  }
+  if (threadIdx.x < kFewQueryRows) {
+    shared.joined_largest[threadIdx.x] = -INFINITY;
+    shared.joined_sum[threadIdx.x] = 0;
+  }
+  __syncthreads();
+  if (!shared.is_last) return;
+  __threadfence();
+  if (has_row && work.mixes()) {
+    // Each lane for itself, so that nobody waits for anybody.
+    float largest = -INFINITY, sum = 0;
+#pragma unroll 4
+    for (int i = first_chunk; i <= last_chunk; ++i) {
+      const float* from = partial + (int64_t{i} * kFewQueryRows + row) * floats;
+      const float2 first = __ldcg(reinterpret_cast<const float2*>(from + d));
+      const float2 second = __ldcg(reinterpret_cast<const float2*>(from + d + 8));
+      const float chunk_largest = __ldcg(from + args.cache.padded_dim);
+      const float chunk_sum = __ldcg(from + args.cache.padded_dim + 1);
+      if (chunk_sum == 0) continue;
+      const float after = fmaxf(largest, chunk_largest);
+      const float ours = expf(__fsub_rn(largest, after));
+      const float theirs = expf(__fsub_rn(chunk_largest, after));
+      sum = __fmaf_rn(chunk_sum, theirs, __fmul_rn(sum, ours));
+      largest = after;
+      result[0][0] = joined(ours, result[0][0], theirs, first.x);
+      result[0][1] = joined(ours, result[0][1], theirs, first.y);
+      result[1][0] = joined(ours, result[1][0], theirs, second.x);
+      result[1][1] = joined(ours, result[1][1], theirs, second.y);
+    }
+    if (work.warp() == 0 && work.lane() % 4 == 0) shared.joined_sum[row] = sum;
+  }
+  __syncthreads();
+  if (has_row && work.mixes()) {
+#pragma unroll
+    for (int n = 0; n < 2; ++n) work.store(row, d + n * 8, result[n][0], result[n][1]);
+  }
+  if (threadIdx.x == 0) args.counters[index] = 0;
+}
+
+template <int kTerms>
+void prepare() {
+  cudaFuncSetAttribute(attend_whole_kernel<kTerms>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                       sizeof(Shared<kManyBf16QueryRows / kTileRows, kTerms>));
+  cudaFuncSetAttribute(attend_split_kernel<kTerms>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                       sizeof(Shared<1, kTerms>));
+}
+
+template <int kTerms>
+void launch_with(const AttentionArgs& args, const Launch& how) {
+  const auto heads = static_cast<unsigned>(args.cache.num_kv_heads);
+  const auto tiles = static_cast<unsigned>(args.num_tiles);
+  if (args.num_chunks > 0) {
+    launch(attend_split_kernel<kTerms>, dim3(static_cast<unsigned>(args.num_chunks), heads, tiles),
+           dim3(kThreads), sizeof(Shared<1, kTerms>), how, args);
+  } else {
+    launch(attend_whole_kernel<kTerms>, dim3(tiles, heads), dim3(kThreads),
+           sizeof(Shared<kManyBf16QueryRows / kTileRows, kTerms>), how, args);
+  }
+}
+
+}  // namespace
+
+void launch_attention_bf16(const AttentionArgs& args, const Launch& how) {
+  if (args.num_terms == 1) {
+    launch_with<1>(args, how);
+  } else {
+    launch_with<3>(args, how);
+  }
+}
+
+int attention_bf16_shared_bytes() {
+  return static_cast<int>(sizeof(Shared<kManyBf16QueryRows / kTileRows, 3>));
+}
+
+void prepare_attention_bf16() {
+  prepare<1>();
+  prepare<3>();
+}
+
+}  // namespace trtmc::cuda
