@@ -69,9 +69,11 @@ class CudaExecutor final : public Executor {
         weights_(bundle),
         cache_(spec_, options.kv_type, limits_.num_blocks),
         rope_(spec_),
-        arrays_(spec_, limits_,
-                attends_on_tensor_cores(cache_.view(), spec_.head_dim) ? kManyBf16QueryRows
-                                                                       : kManyQueryRows),
+        arrays_(
+            spec_, limits_,
+            attends_on_tensor_cores(cache_.view(), spec_.head_dim, device_.shared_bytes_per_block)
+                ? kManyBf16QueryRows
+                : kManyQueryRows),
         ops_({.spec = spec_,
               .weights = weights_,
               .cache = cache_,

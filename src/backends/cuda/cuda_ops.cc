@@ -99,11 +99,12 @@ void CudaOps::multiply(ProductArgs args, const CudaMatrix& matrix) {
   const bool few = args.num_tokens <= kMostGemvTokens;
   const int panels_per_tile = args.epilogue == Epilogue::kSwiglu ? 2 : 1;
   std::optional<GemvPlan> plan;
+  const bool wants_norms = args.norm != nullptr && args.num_tokens <= kMostNormsInGemv;
   if (few) {
     plan = plan_gemv(parts_.device, args.num_panels, panels_per_tile, args.steps, args.num_terms,
-                     args.num_tokens);
+                     args.num_tokens, wants_norms);
   }
-  const bool norms_inside = plan && args.norm != nullptr && args.num_tokens <= kMostNormsInGemv;
+  const bool norms_inside = plan && wants_norms;
   if (args.x != nullptr && !norms_inside) {
     // Which buffer has room for rows of this width and number.
     const Terms& terms = few ? few_ : many_;
@@ -296,7 +297,7 @@ void CudaOps::attend(AttentionArgs args, float* q, const float* k, const float* 
                   .table_stride = step_.table_stride},
                  how_);
   }
-  if (attends_on_tensor_cores(args.cache, args.head_dim)) {
+  if (attends_on_tensor_cores(args.cache, args.head_dim, parts_.device.shared_bytes_per_block)) {
     launch_attention_bf16(args, how_);
   } else {
     launch_attention(args, how_);

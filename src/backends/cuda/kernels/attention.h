@@ -61,11 +61,12 @@ struct AttentionArgs {
 inline constexpr int kMostHeadDim = 128;
 inline constexpr int kPartialExtras = 4;  // Of a partial row, behind its values.
 
-// Whether attention_bf16.cu takes such a cache, and what a device must give a block for it.
-inline bool attends_on_tensor_cores(const KvCacheView& cache, int head_dim) {
-  return cache.is_bf16 && head_dim % kStepColumns == 0;
-}
+// What a device must give a block for attention_bf16.cu, and whether that takes such a cache.
 int attention_bf16_shared_bytes();
+inline bool attends_on_tensor_cores(const KvCacheView& cache, int head_dim, int shared_bytes) {
+  return cache.is_bf16 && head_dim % kStepColumns == 0 &&
+         attention_bf16_shared_bytes() <= shared_bytes;
+}
 // Once, before the first launch.
 void prepare_attention_bf16();
 void launch_attention_bf16(const AttentionArgs& args, const Launch& how);

@@ -54,26 +54,19 @@ __device__ __forceinline__ void load_transposed(const __nv_bfloat16* row, uint2&
                : "r"(address));
 }
 
-// Sums of products over steps: of three terms as terms.h says.
+// Of some tiles.
 template <int kTiles, int kTerms>
 struct Sums {
-  float values[kTiles][4] = {};
-  float parts[kTerms == 1 ? 1 : 2][kTiles][4] = {};
+  TermSums<kTerms> of[kTiles];
 
   __device__ __forceinline__ void add(int tile, int term, const uint4& a, uint2 b) {
-    if constexpr (kTerms == 1) {
-      multiply_add(values[tile], a, b);
-    } else {
-      multiply_add(parts[term > 0][tile], a, b);
-    }
+    of[tile].add(term, a, b);
   }
   __device__ __forceinline__ void end_step(int step, int num_steps) {
-    if constexpr (kTerms > 1) {
-      if (step % kExactSteps != kExactSteps - 1 && step != num_steps - 1) return;
 #pragma unroll
-      for (int tile = 0; tile < kTiles; ++tile) {
-        add_parts(values[tile], parts[0][tile], parts[1][tile]);
-      }
+    for (int tile = 0; tile < kTiles; ++tile) {
+      of[tile].end_step(step);
+      if (step == num_steps - 1) of[tile].end_segment();
     }
   }
 };
@@ -210,8 +203,8 @@ struct Attention {
       for (int side = 0; side < 2; ++side) {
         const int row = t * kTileRows + lane() / 4 + side * 8;
         *reinterpret_cast<float2*>(&shared.scores[row][column]) =
-            make_float2(score_of(row, position, sums.values[t][2 * side]),
-                        score_of(row, position + 1, sums.values[t][2 * side + 1]));
+            make_float2(score_of(row, position, sums.of[t].total[2 * side]),
+                        score_of(row, position + 1, sums.of[t].total[2 * side + 1]));
       }
     }
   }
@@ -355,7 +348,7 @@ __global__ void __launch_bounds__(kThreads)
           for (int n = 0; n < 2; ++n) {
 #pragma unroll
             for (int i = 2 * side; i < 2 * side + 2; ++i) {
-              result[n][t][i] = joined(ours, result[n][t][i], theirs, sums[n].values[t][i]);
+              result[n][t][i] = joined(ours, result[n][t][i], theirs, sums[n].of[t].total[i]);
             }
           }
         }
@@ -428,7 +421,7 @@ __global__ void __launch_bounds__(kThreads)
     for (int n = 0; n < 2; ++n) {
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
-        result[n][i] = joined(shared.ours[row], 0, shared.theirs[row], sums[n].values[0][i]);
+        result[n][i] = joined(shared.ours[row], 0, shared.theirs[row], sums[n].of[0].total[i]);
       }
       work.store(row, d + n * 8, result[n][0], result[n][1]);
     }
@@ -446,7 +439,7 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
       for (int n = 0; n < 2; ++n) {
         *reinterpret_cast<float2*>(to + d + n * 8) =
-            make_float2(sums[n].values[0][0], sums[n].values[0][1]);
+            make_float2(sums[n].of[0].total[0], sums[n].of[0].total[1]);
       }
     }
     if (work.warp() == 0 && work.lane() % 4 == 0) {

@@ -142,16 +142,46 @@ __device__ __forceinline__ void multiply_add(float (&d)[4], const uint4& a, uint
       : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b.x), "r"(b.y));
 }
 
-// What the first and the other terms of some steps make, to the sum of the segment; both begin
-// anew.
-__device__ __forceinline__ void add_parts(float (&sum)[4], float (&first)[4], float (&others)[4]) {
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    sum[i] = __fadd_rn(sum[i], __fadd_rn(first[i], others[i]));
-    first[i] = 0;
-    others[i] = 0;
+// The sums of one tile over a segment, as terms.h says. Of one term: `total` alone.
+template <int kTerms>
+struct TermSums {
+  float total[4] = {};
+  float parts[kTerms == 1 ? 1 : kTerms][4] = {};
+
+  __device__ __forceinline__ void add(int term, const uint4& a, uint2 b) {
+    if constexpr (kTerms == 1) {
+      multiply_add(total, a, b);
+    } else {
+      multiply_add(parts[term], a, b);
+    }
   }
-}
+  // After each step; `step` counts from the segment's first.
+  __device__ __forceinline__ void end_step(int step) {
+    if constexpr (kTerms > 1) {
+      if (step % kExactSteps == kExactSteps - 1) promote();
+    }
+  }
+  __device__ __forceinline__ void end_segment() {
+    if constexpr (kTerms > 1) {
+      promote();
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        total[i] = __fadd_rn(total[i], __fadd_rn(parts[1][i], parts[kTerms - 1][i]));
+        parts[1][i] = 0;
+        parts[kTerms - 1][i] = 0;
+      }
+    }
+  }
+
+ private:
+  __device__ __forceinline__ void promote() {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      total[i] = __fadd_rn(total[i], parts[0][i]);
+      parts[0][i] = 0;
+    }
+  }
+};
 
 // 16 bytes that are read once: they need not stay in the first-level cache.
 __device__ __forceinline__ uint4 load_streamed(const uint4* from) {

@@ -14,14 +14,14 @@ namespace {
 
 constexpr int kThreads = kGemmWarps * static_cast<int>(kWarp);
 constexpr int kStepLanes = 32;  // 16 bytes each.
-constexpr int kWarpPanels = 4;
+constexpr int kWarpPanels = 2;
 // Of 8 tokens. Three terms need more registers for sums.
 template <int kTerms>
 constexpr int kWarpTiles = gemm_tokens(kTerms) / (8 * kGemmWarps / (kGemmPanels / kWarpPanels));
 constexpr int kWarpsAlongRows = kGemmPanels / kWarpPanels;
 constexpr int kWeightParts = kGemmPanels * kGemmSteps * kStepLanes;  // Of a stage, 16 bytes each.
 constexpr int kStagesOfSegment = kSegmentSteps / kGemmSteps;
-static_assert(kGemmSteps == kExactSteps);
+static_assert(kGemmSteps % kExactSteps == 0);
 
 template <int kTerms>
 constexpr int kTokenParts = kGemmSteps* kTerms* gemm_tokens(kTerms) * 2;
@@ -58,8 +58,7 @@ __device__ __forceinline__ void copy_tokens(uint4* to, const ProductArgs& args, 
 template <int kTerms>
 struct Accumulators {
   static constexpr int kTiles = kWarpTiles<kTerms>;
-  float parts[kTerms == 1 ? 1 : 2][kWarpPanels][kTiles][4];  // Of three terms only.
-  float sums[kWarpPanels][kTiles][4];
+  TermSums<kTerms> sums[kWarpPanels][kTiles];
   float totals[kWarpPanels][kTiles][4];
 
   // One stage.
@@ -86,21 +85,13 @@ struct Accumulators {
 #pragma unroll
         for (int p = 0; p < kWarpPanels; ++p) {
 #pragma unroll
-          for (int t = 0; t < kTiles; ++t) {
-            if constexpr (kTerms == 1) {
-              multiply_add(sums[p][t], a[p], b[t]);
-            } else {
-              multiply_add(parts[term > 0][p][t], a[p], b[t]);
-            }
-          }
+          for (int t = 0; t < kTiles; ++t) sums[p][t].add(term, a[p], b[t]);
         }
       }
-    }
-    if constexpr (kTerms > 1) {
 #pragma unroll
       for (int p = 0; p < kWarpPanels; ++p) {
 #pragma unroll
-        for (int t = 0; t < kTiles; ++t) add_parts(sums[p][t], parts[0][p][t], parts[1][p][t]);
+        for (int t = 0; t < kTiles; ++t) sums[p][t].end_step(step);
       }
     }
   }
@@ -111,10 +102,12 @@ struct Accumulators {
     for (int p = 0; p < kWarpPanels; ++p) {
 #pragma unroll
       for (int t = 0; t < kTiles; ++t) {
+        sums[p][t].end_segment();
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-          totals[p][t][i] = first ? sums[p][t][i] : __fadd_rn(totals[p][t][i], sums[p][t][i]);
-          sums[p][t][i] = 0;
+          float& sum = sums[p][t].total[i];
+          totals[p][t][i] = first ? sum : __fadd_rn(totals[p][t][i], sum);
+          sum = 0;
         }
       }
     }

@@ -1,5 +1,5 @@
-// y = W x for up to 16 tokens, on the tensor cores although it is bound by memory: three terms of
-// eight tokens cost no more there than one, and gemm can follow the same order of sums.
+// y = W x for up to 16 tokens, on the tensor cores although it is bound by memory: several terms of
+// several tokens cost little more there than one, and gemm can follow the same order of sums.
 //
 // A block takes tiles of one panel (or a gate and an up panel) in turn, its warps take the segments
 // of k in turn. The weights of a warp's next half segment are on their way while the tensor core
@@ -57,17 +57,21 @@ __device__ __forceinline__ void stage(uint32_t* staged, const KernelArgs& args,
   const int tokens = product.num_tokens;
   const int first_step = segment * kSegmentSteps;
   if (product.norm == nullptr) {
-    const int per_step = kTerms * tokens * 2;  // 16 bytes each
-    for (int i = lane; i < kSegmentSteps * per_step; i += kStepLanes) {
-      const int step = first_step + i / per_step;
-      const int term = i % per_step / (tokens * 2);
-      const int part = i % (tokens * 2);
-      uint4 words = make_uint4(0, 0, 0, 0);
-      if (step < product.steps) {
-        words = *reinterpret_cast<const uint4*>(
-            product.in.words + term_word(step, term, kTerms, product.in.capacity, 0, 0) + part * 4);
+    // Lanes share a token's 16 bytes of a step and term; tokens follow each other.
+    constexpr int kSteps = kSegmentSteps * kTerms;
+    for (int i = lane; i < kSteps * 2; i += kStepLanes) {
+      const int step = first_step + i / 2 / kTerms;
+      const int64_t word =
+          term_word(step, i / 2 % kTerms, kTerms, product.in.capacity, 0, 0) + i % 2 * 4;
+      uint4* to = reinterpret_cast<uint4*>(staged) + i / 2 * tokens * 2 + i % 2;
+#pragma unroll 4
+      for (int token = 0; token < tokens; ++token) {
+        uint4 words = make_uint4(0, 0, 0, 0);
+        if (step < product.steps) {
+          words = *reinterpret_cast<const uint4*>(product.in.words + word + token * kStepWords);
+        }
+        to[token * 2] = words;
       }
-      reinterpret_cast<uint4*>(staged)[i] = words;
     }
   } else {
     constexpr int kPairs = kSegmentSteps * kStepColumns / 2;
@@ -97,17 +101,16 @@ __device__ __forceinline__ void stage(uint32_t* staged, const KernelArgs& args,
 
 // Adds half a segment to `sums`.
 template <int kTerms, int kTiles>
-__device__ __forceinline__ void multiply_half(float (&sums)[kTiles][4],
+__device__ __forceinline__ void multiply_half(TermSums<kTerms> (&sums)[kTiles],
                                               const uint4 (&weights)[kHalfSteps],
                                               const uint32_t* staged, int half, int tokens,
                                               int lane) {
-  float parts[kTerms == 1 ? 1 : 2][kTiles][4] = {};
 #pragma unroll
   for (int i = 0; i < kHalfSteps; ++i) {
 #pragma unroll
-    for (int term = 0; term < kTerms; ++term) {
+    for (int tile = 0; tile < kTiles; ++tile) {
 #pragma unroll
-      for (int tile = 0; tile < kTiles; ++tile) {
+      for (int term = 0; term < kTerms; ++term) {
         const int token = tile * 8 + lane / 4;
         uint2 b = make_uint2(0, 0);
         if (token < tokens) {
@@ -115,25 +118,56 @@ __device__ __forceinline__ void multiply_half(float (&sums)[kTiles][4],
               staged + (((half * kHalfSteps + i) * kTerms + term) * tokens + token) * kStepWords +
               lane % 4 * 2);
         }
-        if constexpr (kTerms == 1) {
-          multiply_add(sums[tile], weights[i], b);
-        } else {
-          multiply_add(parts[term > 0][tile], weights[i], b);
-        }
+        sums[tile].add(term, weights[i], b);
       }
+      sums[tile].end_step(i);
     }
-    if (kTerms > 1 && i % kExactSteps == kExactSteps - 1) {
+  }
+}
+
+// The same for up to two tokens, with their three terms side by side where the other tokens would
+// be: term i of token t in column 2 i + t. The columns do not know of each other, so the bits are
+// the same. Lanes of columns 0 and 1 have the first term's sums, and those alone are promoted.
+__device__ __forceinline__ void multiply_half_packed(TermSums<1>& sums, float (&promoted)[4],
+                                                     const uint4 (&weights)[kHalfSteps],
+                                                     const uint32_t* staged, int half, int tokens,
+                                                     int lane) {
+  const int term = lane / 4 / 2;
+  const int token = lane / 4 % 2;
+  const bool used = term < 3 && token < tokens;
+  const uint32_t* from = staged + (half * kHalfSteps * 3 + term) * tokens * kStepWords +
+                         token * kStepWords + lane % 4 * 2;
+  const bool first = lane % 4 == 0;
 #pragma unroll
-      for (int tile = 0; tile < kTiles; ++tile) {
-        add_parts(sums[tile], parts[0][tile], parts[kTerms > 1][tile]);
+  for (int i = 0; i < kHalfSteps; ++i) {
+    uint2 b = make_uint2(0, 0);
+    if (used) b = *reinterpret_cast<const uint2*>(from + i * 3 * tokens * kStepWords);
+    sums.add(0, weights[i], b);
+    if (i % kExactSteps == kExactSteps - 1) {
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        if (first) {
+          promoted[j] = __fadd_rn(promoted[j], sums.total[j]);
+          sums.total[j] = 0;
+        }
       }
     }
   }
 }
 
+// The other terms' sums, from the lanes that have them, to those of the first.
+__device__ __forceinline__ void end_packed_segment(TermSums<1>& sums, const float (&promoted)[4]) {
+#pragma unroll
+  for (int j = 0; j < 4; ++j) {
+    const float second = __shfl_down_sync(kFullMask, sums.total[j], 1);
+    const float third = __shfl_down_sync(kFullMask, sums.total[j], 2);
+    sums.total[j] = __fadd_rn(promoted[j], __fadd_rn(second, third));
+  }
+}
+
 // The sums of a unit, to where the block adds them up: [segment][panel][token][row].
-template <int kTiles>
-__device__ __forceinline__ void keep(const float (&sums)[kTiles][4], float* partial,
+template <int kTerms, int kTiles>
+__device__ __forceinline__ void keep(const TermSums<kTerms> (&sums)[kTiles], float* partial,
                                      const KernelArgs& args, const Unit& unit, int lane) {
   const int tokens = args.product.num_tokens;
   float* to = partial +
@@ -144,11 +178,11 @@ __device__ __forceinline__ void keep(const float (&sums)[kTiles][4], float* part
     const int token = tile * 8 + lane % 4 * 2;
     if (token < tokens) {
       *reinterpret_cast<float2*>(to + token * kPanelRows) =
-          make_float2(sums[tile][0], sums[tile][2]);
+          make_float2(sums[tile].total[0], sums[tile].total[2]);
     }
     if (token + 1 < tokens) {
       *reinterpret_cast<float2*>(to + (token + 1) * kPanelRows) =
-          make_float2(sums[tile][1], sums[tile][3]);
+          make_float2(sums[tile].total[1], sums[tile].total[3]);
     }
   }
 }
@@ -194,7 +228,7 @@ __device__ __forceinline__ void finish_tile(const float* partial, const KernelAr
   }
 }
 
-template <int kTerms, int kTiles>
+template <int kTerms, int kTiles, bool kPacked = false>
 __global__ void __launch_bounds__(kMostGemvWarps* kWarp, 1)
     gemv_kernel(const __grid_constant__ KernelArgs args) {
   extern __shared__ uint4 shared[];
@@ -244,14 +278,30 @@ __global__ void __launch_bounds__(kMostGemvWarps* kWarp, 1)
         stage<kTerms>(staged, args, squares, norm, unit.segment, lane);
         staged_segment = unit.segment;
       }
-      float sums[kTiles][4] = {};
       load_half(second_half, args, unit, 1, lane);
-      multiply_half<kTerms, kTiles>(sums, first_half, staged, 0, product.num_tokens, lane);
       const Unit done = unit;
-      advance(unit, args, warp);
-      load_half(first_half, args, unit, 0, lane);
-      multiply_half<kTerms, kTiles>(sums, second_half, staged, 1, product.num_tokens, lane);
-      keep<kTiles>(sums, sums_of_tile, args, done, lane);
+      const int tokens = product.num_tokens;
+      if constexpr (kPacked) {
+        TermSums<1> sums[1];
+        float promoted[4] = {};
+        multiply_half_packed(sums[0], promoted, first_half, staged, 0, tokens, lane);
+        advance(unit, args, warp);
+        load_half(first_half, args, unit, 0, lane);
+        multiply_half_packed(sums[0], promoted, second_half, staged, 1, tokens, lane);
+        end_packed_segment(sums[0], promoted);
+        keep(sums, sums_of_tile, args, done, lane);
+      } else {
+        TermSums<kTerms> sums[kTiles];
+        multiply_half(sums, first_half, staged, 0, tokens, lane);
+        advance(unit, args, warp);
+        load_half(first_half, args, unit, 0, lane);
+        multiply_half(sums, second_half, staged, 1, tokens, lane);
+#pragma unroll
+        for (int tile_of_tokens = 0; tile_of_tokens < kTiles; ++tile_of_tokens) {
+          sums[tile_of_tokens].end_segment();
+        }
+        keep(sums, sums_of_tile, args, done, lane);
+      }
     }
     __syncthreads();
     finish_tile<kTerms>(sums_of_tile, args, tile);
@@ -262,6 +312,7 @@ using Kernel = void (*)(KernelArgs);
 
 Kernel kernel_of(int num_terms, int num_tokens) {
   if (num_terms == 1) return num_tokens <= 8 ? gemv_kernel<1, 1> : gemv_kernel<1, 2>;
+  if (num_tokens <= 2) return gemv_kernel<3, 1, true>;
   return num_tokens <= 8 ? gemv_kernel<3, 1> : gemv_kernel<3, 2>;
 }
 
@@ -275,7 +326,7 @@ void launch_gemv(const ProductArgs& args, const GemvPlan& plan, const Launch& ho
 
 void prepare_gemv(int shared_bytes) {
   for (const int terms : {1, 3}) {
-    for (const int tokens : {1, kMostGemvTokens}) {
+    for (const int tokens : {1, 8, kMostGemvTokens}) {
       cudaFuncSetAttribute(kernel_of(terms, tokens), cudaFuncAttributeMaxDynamicSharedMemorySize,
                            shared_bytes);
     }

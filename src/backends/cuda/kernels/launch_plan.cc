@@ -18,7 +18,8 @@ int divide_up(int a, int b) { return (a + b - 1) / b; }
 
 // What each warp stages of the activations, two buffers of partial sums, sums of squares and the
 // weights of a norm.
-size_t gemv_shared_bytes(int warps, int panels_per_tile, int steps, int num_terms, int num_tokens) {
+size_t gemv_shared_bytes(int warps, int panels_per_tile, int steps, int num_terms, int num_tokens,
+                         bool norms) {
   const size_t tokens = static_cast<size_t>(num_tokens);
   const size_t staged =
       size_t{kSegmentSteps} * static_cast<size_t>(num_terms) * tokens * kStepWords * 4;
@@ -26,18 +27,18 @@ size_t gemv_shared_bytes(int warps, int panels_per_tile, int steps, int num_term
                          kPanelRows * sizeof(float);
   const size_t segments = static_cast<size_t>(num_segments(steps));
   const size_t norm = segments * (tokens + size_t{kSegmentSteps} * kStepColumns) * sizeof(float);
-  return static_cast<size_t>(warps) * staged + 2 * partial + norm;
+  return static_cast<size_t>(warps) * staged + 2 * partial + (norms ? norm : 0);
 }
 
 }  // namespace
 
 std::optional<GemvPlan> plan_gemv(const DeviceLimits& device, int num_panels, int panels_per_tile,
-                                  int steps, int num_terms, int num_tokens) {
+                                  int steps, int num_terms, int num_tokens, bool norms) {
   TRTMC_CHECK(num_tokens >= 1 && num_tokens <= kMostGemvTokens, "too many tokens for gemv");
   TRTMC_CHECK(num_panels % panels_per_tile == 0, "a tile that is not whole");
   const int num_tiles = num_panels / panels_per_tile;
   const auto shared_with = [&](int warps) {
-    return gemv_shared_bytes(warps, panels_per_tile, steps, num_terms, num_tokens);
+    return gemv_shared_bytes(warps, panels_per_tile, steps, num_terms, num_tokens, norms);
   };
   const auto room = static_cast<size_t>(device.shared_bytes_per_block);
   int warps = kUsualWarps;

@@ -26,10 +26,10 @@ struct GemvPlan {
   int num_tiles;
   size_t shared_bytes;
 };
-// Nothing if the device's shared memory is too small for so many tokens: gemm needs less. The
-// panels are a multiple of panels_per_tile.
+// `norms`: it takes the norm of its tokens itself. Nothing if the device's shared memory is too
+// small for so many tokens: gemm needs less. The panels are a multiple of panels_per_tile.
 std::optional<GemvPlan> plan_gemv(const DeviceLimits& device, int num_panels, int panels_per_tile,
-                                  int steps, int num_terms, int num_tokens);
+                                  int steps, int num_terms, int num_tokens, bool norms);
 
 struct GemmPlan {
   int row_tiles;    // Of kGemmPanels panels.
@@ -39,7 +39,7 @@ struct GemmPlan {
 inline constexpr int kGemmPanels = 8;
 inline constexpr int gemm_tokens(int num_terms) { return num_terms == 1 ? 128 : 64; }
 inline constexpr int kGemmSteps = 2;  // Of a stage.
-inline constexpr int kGemmWarps = 8;
+inline constexpr int kGemmWarps = 16;
 int gemm_stages(int num_terms);
 GemmPlan plan_gemm(int num_panels, int num_terms, int num_tokens);
 

@@ -20,20 +20,21 @@ TEST(Steps, AreWhole) {
 
 TEST(GemvPlan, GivesEveryWarpASegmentOfTheHiddenWidth) {
   // q, k and v of SmolLM3-3B: 3072 rows of 2048.
-  const GemvPlan plan = plan_gemv(kH200, 192, 1, 128, 3, 1).value();
+  const GemvPlan plan = plan_gemv(kH200, 192, 1, 128, 3, 1, true).value();
   EXPECT_EQ(plan.warps, 8);
   EXPECT_EQ(plan.num_tiles, 192);
   EXPECT_EQ(plan.blocks, 192);
 }
 
 TEST(GemvPlan, LetsBlocksTakeTilesInTurnWhereThereAreMany) {
-  const GemvPlan plan = plan_gemv(kH200, 1376, 2, 128, 3, 1).value();  // Gate and up: 688 tiles.
+  const GemvPlan plan =
+      plan_gemv(kH200, 1376, 2, 128, 3, 1, true).value();  // Gate and up: 688 tiles.
   EXPECT_EQ(plan.num_tiles, 688);
   EXPECT_EQ(plan.blocks, 230);  // Three tiles each, of 264 that run at once.
 }
 
 TEST(GemvPlan, GivesWarpsOfALoneBlockEqualShares) {
-  const GemvPlan plan = plan_gemv(kH200, 128, 1, 688, 3, 1).value();  // Down: 43 segments.
+  const GemvPlan plan = plan_gemv(kH200, 128, 1, 688, 3, 1, false).value();  // Down: 43 segments.
   EXPECT_EQ(plan.blocks, 128);
   EXPECT_EQ(plan.warps, 15);
 }
@@ -47,10 +48,11 @@ TEST(GemvPlan, FitsIntoSharedMemory) {
     for (const Shape shape : {Shape{192, 1, 128}, {1376, 2, 128}, {128, 1, 688}, {8016, 1, 128}}) {
       for (const int terms : {1, 3}) {
         for (int tokens = 1; tokens <= kMostGemvTokens; ++tokens) {
-          const auto plan =
-              plan_gemv(device, shape.panels, shape.panels_per_tile, shape.steps, terms, tokens);
+          const auto plan = plan_gemv(device, shape.panels, shape.panels_per_tile, shape.steps,
+                                      terms, tokens, tokens <= 4 && shape.steps == 128);
           // Only the smaller device, the longest sums and the most tokens have no room.
-          ASSERT_TRUE(plan || (device.multiprocessors == 128 && shape.steps == 688 && tokens > 12));
+          ASSERT_TRUE(plan || (device.multiprocessors == 128 && shape.steps == 688 && tokens > 12))
+              << tokens << " tokens";
           if (!plan) continue;
           EXPECT_LE(plan->shared_bytes, static_cast<size_t>(device.shared_bytes_per_block));
           EXPECT_GE(plan->warps, 1);

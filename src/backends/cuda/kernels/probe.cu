@@ -12,13 +12,15 @@ constexpr int kRounds = 4096;
 __global__ void __launch_bounds__(kThreads) read_kernel(const __grid_constant__ ReadArgs args) {
   const auto* from = static_cast<const uint4*>(args.from);
   const size_t count = args.bytes / sizeof(uint4);
-  const size_t stride = size_t{gridDim.x} * kThreads;
   uint32_t seen = 0;
-  for (size_t i = size_t{blockIdx.x} * kThreads + threadIdx.x; i < count; i += stride * kLoads) {
+  // A block reads 64 KB at a time.
+  for (size_t first = size_t{blockIdx.x} * kThreads * kLoads + threadIdx.x; first < count;
+       first += size_t{gridDim.x} * kThreads * kLoads) {
     uint4 v[kLoads];
 #pragma unroll
     for (int j = 0; j < kLoads; ++j) {
-      v[j] = i + j * stride < count ? load_streamed(from + i + j * stride) : make_uint4(0, 0, 0, 0);
+      const size_t i = first + j * kThreads;
+      v[j] = i < count ? load_streamed(from + i) : make_uint4(0, 0, 0, 0);
     }
 #pragma unroll
     for (int j = 0; j < kLoads; ++j) seen ^= v[j].x ^ v[j].y ^ v[j].z ^ v[j].w;

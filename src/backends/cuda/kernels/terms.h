@@ -26,8 +26,9 @@ inline constexpr int kPanelRows = 16;    // Of a weight matrix in one step.
 // kernel, so that a token's bits do not depend on the tokens beside it.
 //
 // The tensor core cuts off what does not fit beside a sum instead of rounding it. One term is no
-// better than that; with three, the first term of kExactSteps steps makes one sum and the other two
-// another, and both are added to the segment's in float32.
+// better than that. With three, each has sums of its own: those of the first, which are the
+// largest, are added up in float32 every kExactSteps steps, and at the end of the segment those of
+// the other two, which are smaller by 2^8 and 2^16, are added to them.
 inline constexpr int kSegmentSteps = 16;
 inline constexpr int kExactSteps = 2;
 
