@@ -1,7 +1,8 @@
 #!/bin/bash
 # Builds trtmc and passes its tests; installs what that needs. Without an option: format, layers, and
 # everything but the slow tests, compiled by g++. `--all` is what CI runs: the docs as a site, clang-tidy, the
-# sanitizers and the fuzzers (compiled by clang), and then the same as without an option. `--stage NAME` runs one stage.
+# sanitizers and the fuzzers (compiled by clang), the CUDA backend where nvcc is, and then the same as without an
+# option. `--stage NAME` runs one stage.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -33,7 +34,7 @@ venv() {  # venv FOLDER REQUIREMENTS
 }
 oracles() { venv .venv tests/requirements.txt; }  # PyPI's tokenizers, jinja2, gguf, huggingface_hub.
 
-stage_format() { git ls-files '*.h' '*.c' '*.cc' | grep -v unicode_ | xargs clang-format --dry-run -Werror; }
+stage_format() { git ls-files '*.h' '*.c' '*.cc' '*.cu' '*.cuh' | grep -v unicode_ | xargs clang-format --dry-run -Werror; }
 stage_dev() { oracles; build dev; cmake --build --preset dev --target all_verify_interface_header_sets -- --quiet; ctest --preset dev -j "$jobs" -LE "$quick"; }
 stage_release() { oracles; build release -DTRTMC_TESTS=ON -DTRTMC_BENCH=ON; ctest --preset release -j "$jobs" -LE "$quick"; }
 # The sanitizers run under clang, which compiles instrumented code in a quarter of g++'s time.
@@ -55,6 +56,16 @@ stage_arm64() {  # For 64-bit ARM, run by qemu: docs/arm64.md.
 stage_fuzz() { tools/fuzz.sh 5; }
 # docs/ as a site, its links, its list of messages.
 stage_docs() { venv .venv-docs docs/requirements.txt; configure dev; ctest --preset dev -j "$jobs" -L docs; }
+stage_cuda() {  # Compiles the GPU's module, and runs what needs no GPU: plans, sentences, the loader.
+  if ! command -v nvcc >/dev/null; then
+    echo "nvcc is not here: the CUDA backend is not compiled"
+    return
+  fi
+  configure cuda
+  cmake --build --preset cuda -j "$jobs" --target trtmc backends_tests trtmc_backend_cuda cuda_tests cuda_goldens_tests -- --quiet
+  ctest --preset cuda -j "$jobs" -R '^(backends\.(Module|Device|Failure|Steps|GemvPlan|GemmPlan|Chunks)|structure\.module_cuda|cuda)'
+  build/cuda/bin/trtmc version | grep '^cuda  *\(ready\|unavailable\)'
+}
 
 run() {
   for stage in "$@"; do
@@ -67,7 +78,7 @@ run() {
 tools/install_deps.sh --tests
 case "${1:-}" in
   "") run format dev ;;
-  --all) run format docs tidy asan fuzz tsan dev ;;
+  --all) run format docs tidy asan fuzz tsan cuda dev ;;
   --stage) run "$2" ;;
-  *) echo "usage: tools/test.sh [--all | --stage format|docs|dev|release|asan|tsan|clang|tidy|fuzz|arm64]" >&2; exit 2 ;;
+  *) echo "usage: tools/test.sh [--all | --stage format|docs|dev|release|asan|tsan|clang|tidy|fuzz|cuda|arm64]" >&2; exit 2 ;;
 esac

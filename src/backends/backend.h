@@ -80,7 +80,7 @@ enum class ActivationType { kF32, kBF16 };
 
 // A device's own speeds, in bytes and operations a second.
 struct DeviceRoofs {
-  double read_bytes_per_second;
+  double read_bytes_per_second;  // The better of reading alone and copying.
   double copy_bytes_per_second;  // Read and written.
   double operations_per_second;  // Of the products' own instruction.
 };

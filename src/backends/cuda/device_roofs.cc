@@ -82,6 +82,8 @@ DeviceRoofs measure_device_roofs(const void* memory, uint64_t bytes, int multipr
     cudaMemcpyAsync(to.data(), from.data(), size, cudaMemcpyDeviceToDevice, stream);
   });
   roofs.copy_bytes_per_second = 2.0 * static_cast<double>(size) / copy_seconds;
+  // Memory that copies at a rate can be read at it, whatever the reading kernel reached.
+  roofs.read_bytes_per_second = std::max(roofs.read_bytes_per_second, roofs.copy_bytes_per_second);
   double operations = 0;
   const double multiply_seconds = shortest_seconds(
       timer, [&] { operations = launch_multiply(sink.data(), multiprocessors, how); });

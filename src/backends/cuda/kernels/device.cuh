@@ -186,7 +186,7 @@ struct TermSums {
 // 16 bytes that are read once: they need not stay in the first-level cache.
 __device__ __forceinline__ uint4 load_streamed(const uint4* from) {
   uint4 v;
-  asm volatile("ld.global.nc.L1::no_allocate.L2::256B.v4.u32 {%0,%1,%2,%3}, [%4];"
+  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"
                : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
                : "l"(from));
   return v;

@@ -1,5 +1,5 @@
 // y = W x for many tokens. A block makes a tile of 128 rows by 128 tokens (64 with three terms),
-// each of its eight warps 64 by 32 (16) of it. Weights and terms lie in memory as the tensor core
+// each of its sixteen warps 32 by 32 (16) of it. Weights and terms lie in memory as the tensor core
 // takes them, so that stages are copied to shared memory as they are (cp.async, several on their
 // way) and read from there 16 or 8 bytes a lane without conflicts.
 //

@@ -20,7 +20,7 @@ __global__ void __launch_bounds__(kThreads) read_kernel(const __grid_constant__ 
 #pragma unroll
     for (int j = 0; j < kLoads; ++j) {
       const size_t i = first + j * kThreads;
-      v[j] = i < count ? load_streamed(from + i) : make_uint4(0, 0, 0, 0);
+      v[j] = i < count ? __ldg(from + i) : make_uint4(0, 0, 0, 0);
     }
 #pragma unroll
     for (int j = 0; j < kLoads; ++j) seen ^= v[j].x ^ v[j].y ^ v[j].z ^ v[j].w;
