@@ -82,7 +82,7 @@ TEST(EmbeddedModel, SpeculationChangesNoAnswer) {
       EXPECT_EQ(with.text, without.text);
       EXPECT_EQ(without.num_steps, 80);
       if (temperature == 0) {
-        EXPECT_LT(with.num_steps, 50);
+        EXPECT_LT(with.num_steps, without.num_steps);  // Some guess was right.
       }
     }
   }
