@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/utf8.h"
 #include "text/added_tokens.h"
@@ -16,11 +18,26 @@ namespace {
 // Places in a word have 32 bits.
 constexpr size_t kMaxText = size_t{1} << 31;
 
+// The tables are checked once and lead from one to another, so they must stay as they were: a
+// mapped file may be overwritten by another program.
+class OwnBytes {
+ public:
+  explicit OwnBytes(std::span<const std::byte> bytes)
+      : bytes_(std::make_unique_for_overwrite<std::byte[]>(bytes.size())), size_(bytes.size()) {
+    std::copy(bytes.begin(), bytes.end(), bytes_.get());
+  }
+  std::span<const std::byte> view() const { return {bytes_.get(), size_}; }
+
+ private:
+  std::unique_ptr<std::byte[]> bytes_;
+  size_t size_;
+};
+
 }  // namespace
 
 struct Tokenizer::Impl {
   explicit Impl(std::span<const std::byte> bytes)
-      : tables(bytes), pretokenizer(tables.steps()), added(tables) {}
+      : own(bytes), tables(own.view()), pretokenizer(tables.steps()), added(tables) {}
 
   void append_plain(std::string_view text, std::vector<TokenId>& ids) const {
     pretokenizer.split(text, [&](std::string_view word) { append_word(tables, word, ids); });
@@ -30,6 +47,7 @@ struct Tokenizer::Impl {
     return id >= 0 && static_cast<uint32_t>(id) < tables.num_ids();
   }
 
+  const OwnBytes own;
   const TokenizerTables tables;
   const Pretokenizer pretokenizer;
   const AddedTokenFinder added;

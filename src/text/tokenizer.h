@@ -22,7 +22,7 @@ struct EncodeOptions {
 
 class Tokenizer {
  public:
-  // `tables` as compile_tokenizer made them; borrowed. Throws kCorrupt, or kUnsupported for another
+  // `tables` as compile_tokenizer made them; copied. Throws kCorrupt, or kUnsupported for another
   // version of the tables.
   explicit Tokenizer(std::span<const std::byte> tables);
   ~Tokenizer();

@@ -1,4 +1,4 @@
-// The flat tables of a tokenizer, used in place from a mapped bundle: their bytes, a view that has
+// The flat tables of a tokenizer, as they lie in a bundle: their bytes, a view that has
 // checked them, and what they are made from. docs/tokenizer_tables.md is the normative description.
 // Private to text/.
 #pragma once
