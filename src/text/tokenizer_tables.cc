@@ -119,8 +119,10 @@ void TokenizerTables::read_prefixes() {
   // A block of nodes is there whole, so what is at base xor byte is there if the base is.
   require_none(nodes, "prefix node", [&](const PrefixNode& node) {
     constexpr uint32_t kEnds = uint32_t{kPrefixToken | kPrefixWhole | kPrefixMerged} << 24;
-    return (node.base() >= nodes.size()) |
-           (((node.id_and_flags & kEnds) != 0) & (node.id() >= num_ids));
+    const bool leads_outside = node.base() >= nodes.size();
+    const bool is_end = (node.id_and_flags & kEnds) != 0;
+    const bool has_no_token = node.id() >= num_ids;
+    return leads_outside | (is_end & has_no_token);
   });
   prefixes_ = PrefixTrie(nodes);
 }
