@@ -78,7 +78,7 @@ void score_in_engine(Engine& engine, std::span<const TokenId> window, std::span<
   request.echo_logprobs = true;
   TokenStream stream = engine.submit(std::move(request));
   while (const std::optional<TokenEvent> event = stream.next()) {
-    if (event->finish == FinishReason::kError) throw Error(ErrorCode::kInternal, event->error);
+    if (event->finish == FinishReason::kError) throw Error(event->error_code, event->error);
   }
   const std::vector<TokenScore>& scores = stream.prompt_scores().tokens;
   for (size_t i = 0; i < scores.size(); ++i) logprobs[i + 1] = scores[i].logprob;

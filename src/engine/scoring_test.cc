@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "tests/support/captured_log.h"
 #include "tests/support/fake_executor.h"
 
 namespace trtmc {
@@ -99,6 +100,15 @@ TEST(ScoreTokens, RefusesWhatDoesNotFit) {
   EXPECT_FALSE(refused(model_of(executor, 15), 15, 0));
   EXPECT_EQ(failure([&] { score_tokens(model_of(executor), std::vector<TokenId>{30}, 0); }),
             ErrorCode::kInvalidArgument);
+}
+
+TEST(ScoreTokens, ThroughAnEngineKeepsTheCodeOfItsError) {
+  const CapturedLog log;
+  FakeExecutor executor(kVocabulary, kLimits);
+  executor.fail_next_step(Error(ErrorCode::kExhausted, "no memory for scratch"));
+  const EngineModel model = model_of(executor, 64);
+  Engine engine(model, {});
+  EXPECT_EQ(failure([&] { score_tokens(engine, model, some_ids(5), 0); }), ErrorCode::kExhausted);
 }
 
 }  // namespace
