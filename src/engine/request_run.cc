@@ -4,15 +4,6 @@
 #include <utility>
 
 namespace trtmc {
-namespace {
-
-bool has_penalties(const SamplingParams& params) {
-  return params.repetition_penalty != 1 || params.presence_penalty != 0 ||
-         params.frequency_penalty != 0;
-}
-
-}  // namespace
-
 RequestRun::RequestRun(GenerationRequest request, int max_length, const Tokenizer* tokenizer,
                        std::shared_ptr<TokenStream::Shared> shared)
     : request_(std::move(request)),

@@ -44,11 +44,6 @@ TokenId smallest_allowed(std::span<const uint32_t> allowed, size_t vocab_size) {
   return 0;
 }
 
-bool has_penalties(const SamplingParams& params) {
-  return params.repetition_penalty != 1 || params.presence_penalty != 0 ||
-         params.frequency_penalty != 0;
-}
-
 void apply_penalties(std::span<float> scores, const SampleRow& row) {
   // In float, as Transformers computes on float scores.
   const auto repetition = static_cast<float>(row.params->repetition_penalty);
@@ -271,6 +266,11 @@ std::vector<TokenLogprob> most_likely(std::span<const float> logits, int count,
 }
 
 }  // namespace
+
+bool has_penalties(const SamplingParams& params) {
+  return params.repetition_penalty != 1 || params.presence_penalty != 0 ||
+         params.frequency_penalty != 0;
+}
 
 void validate(const SamplingParams& params) {
   const auto within = [](double value, double low, double high) {

@@ -39,6 +39,9 @@ struct SamplingParams {
 // Throws kInvalidArgument naming the parameter that is out of its range.
 void validate(const SamplingParams& params);
 
+// Whether tokens that were there before are treated differently, so that they must be counted.
+bool has_penalties(const SamplingParams& params);
+
 struct TokenCount {
   TokenId token;
   int in_prompt;  // The repetition penalty counts prompt and output, the other two the output only.

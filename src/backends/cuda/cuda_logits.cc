@@ -11,9 +11,8 @@ namespace {
 // Whether the largest logit is all that is asked for.
 bool is_plain_greedy(const SampleRow& row) {
   const SamplingParams& params = *row.params;
-  return params.temperature == 0 && params.logit_bias.empty() && params.repetition_penalty == 1 &&
-         params.presence_penalty == 0 && params.frequency_penalty == 0 && row.allowed.empty() &&
-         row.top_logprobs <= 0;
+  return params.temperature == 0 && params.logit_bias.empty() && !has_penalties(params) &&
+         row.allowed.empty() && row.top_logprobs <= 0;
 }
 
 }  // namespace
