@@ -18,7 +18,6 @@
 #include "base/mapping_list.h"
 
 namespace trtmc {
-namespace {
 
 Error system_error(const std::filesystem::path& path, std::string_view doing, int number) {
   ErrorCode code = ErrorCode::kInvalidArgument;
@@ -29,6 +28,8 @@ Error system_error(const std::filesystem::path& path, std::string_view doing, in
   if (number == EIO) code = ErrorCode::kCorrupt;  // As a page of a mapping that can't be read.
   return {code, fmt::format("{}: {}: {}", path.string(), doing, std::strerror(number))};
 }
+
+namespace {
 
 constexpr uint64_t kEarlyFlushBytes = 256 << 10;
 

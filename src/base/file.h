@@ -6,8 +6,14 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
+
+#include "base/error.h"
 
 namespace trtmc {
+
+// What a call of the system that failed with errno `number` means: "<path>: <doing>: <reason>".
+Error system_error(const std::filesystem::path& path, std::string_view doing, int number);
 
 // Whether a file stands at `path`. Only its absence is "no": a link that leads nowhere, a folder or
 // a pipe in its place, or what can't be looked at is an error, or it would pass for absent.

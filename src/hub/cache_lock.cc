@@ -1,16 +1,14 @@
 #include "hub/cache_lock.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
-#include "base/error.h"
+#include "base/file.h"
 #include "hub/cache_paths.h"
 #include "hub/retry.h"
 
@@ -27,8 +25,7 @@ std::optional<CacheLock> CacheLock::try_lock(const std::filesystem::path& path) 
   while (true) {
     CacheLock lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kSharedMode));
     if (lock.fd_ < 0) {
-      throw Error(ErrorCode::kInvalidArgument,
-                  fmt::format("{}: can't open: {}", path.string(), std::strerror(errno)));
+      throw system_error(path, "can't open", errno);
     }
     while (::flock(lock.fd_, LOCK_EX | LOCK_NB) != 0) {
       if (errno == EINTR) continue;

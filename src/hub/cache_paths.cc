@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <system_error>
 
-#include "base/error.h"
 #include "base/file.h"
 
 namespace trtmc {
@@ -15,13 +14,6 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kFolderPrefix = "models--";
 constexpr uint64_t kMaxRefBytes = 4096;
-
-Error file_error(const fs::path& path, std::string_view doing, const std::error_code& error) {
-  const bool full = error == std::errc::no_space_on_device || error == std::errc::file_too_large ||
-                    error == std::errc::not_enough_memory;
-  return {full ? ErrorCode::kExhausted : ErrorCode::kInvalidArgument,
-          fmt::format("{}: {}: {}", path.string(), doing, error.message())};
-}
 
 bool has_bytes(const fs::path& path, uint64_t bytes) {
   std::error_code error;
@@ -47,7 +39,7 @@ std::optional<HubId> hub_id_of_folder(std::string_view folder) {
 void make_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) throw file_error(folder, "can't make the folder", error);
+  if (error) throw system_error(folder, "can't make the folder", error.value());
 }
 
 CachePaths::CachePaths(const fs::path& cache, const HubId& id)
@@ -114,7 +106,7 @@ void CachePaths::add_to_snapshot(const std::string& commit, const RepositoryFile
     if (!error || has_in_snapshot(commit, file)) return;
   }
   fs::copy_file(blob_path, entry, fs::copy_options::overwrite_existing, error);
-  if (error) throw file_error(entry, "can't be written", error);
+  if (error) throw system_error(entry, "can't be written", error.value());
 }
 
 }  // namespace trtmc

@@ -8,25 +8,16 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <numeric>
 #include <utility>
 
 #include "base/check.h"
-#include "base/error.h"
+#include "base/file.h"
 
 namespace trtmc {
 namespace {
 
 constexpr size_t kCountBytes = 8;
-
-Error file_error(const std::filesystem::path& path, std::string_view doing, int number) {
-  const bool full = number == ENOSPC || number == EDQUOT || number == EFBIG || number == ENOMEM;
-  return {full            ? ErrorCode::kExhausted
-          : number == EIO ? ErrorCode::kCorrupt
-                          : ErrorCode::kInvalidArgument,
-          fmt::format("{}: {}: {}", path.string(), doing, std::strerror(number))};
-}
 
 }  // namespace
 
@@ -36,7 +27,7 @@ PartialFile::PartialFile(std::filesystem::path path, uint64_t bytes, uint64_t ch
       chunk_bytes_(chunk_bytes),
       done_((bytes + chunk_bytes - 1) / chunk_bytes, 0) {
   fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-  if (fd_ < 0) throw file_error(path_, "can't write", errno);
+  if (fd_ < 0) throw system_error(path_, "can't write", errno);
   const uint64_t whole = bytes_ + done_.size() * kCountBytes;
   struct stat status {};
   if (::fstat(fd_, &status) == 0 && static_cast<uint64_t>(status.st_size) == whole) load_counts();
@@ -50,7 +41,7 @@ PartialFile::PartialFile(std::filesystem::path path, uint64_t bytes, uint64_t ch
   if (error == 0) return;
   ::close(fd_);
   ::unlink(path_.c_str());
-  throw file_error(path_, fmt::format("can't reserve {} bytes", whole), error);
+  throw system_error(path_, fmt::format("can't reserve {} bytes", whole), error);
 }
 
 PartialFile::~PartialFile() { ::close(fd_); }
@@ -86,7 +77,7 @@ void PartialFile::write_at(uint64_t offset, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) throw file_error(path_, "can't write", written < 0 ? errno : ENOSPC);
+    if (written <= 0) throw system_error(path_, "can't write", written < 0 ? errno : ENOSPC);
     bytes = bytes.subspan(static_cast<size_t>(written));
     offset += static_cast<uint64_t>(written);
   }
@@ -112,7 +103,7 @@ void PartialFile::restart(size_t chunk) { store_count(chunk, 0); }
 void PartialFile::finish() {
   TRTMC_CHECK(complete(), "the file is finished before it is complete");
   if (::ftruncate(fd_, static_cast<off_t>(bytes_)) != 0 || ::fsync(fd_) != 0) {
-    throw file_error(path_, "can't flush to disk", errno);
+    throw system_error(path_, "can't flush to disk", errno);
   }
 }
 
