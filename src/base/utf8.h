@@ -22,6 +22,9 @@ std::optional<CodePoint> decode_utf8(std::string_view text);
 // The offset of the first byte that is not UTF-8, or nothing if all of it is.
 std::optional<size_t> find_invalid_utf8(std::string_view text);
 
+// A character of ASCII that a terminal obeys and does not show.
+inline bool is_ascii_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; }
+
 void append_utf8(std::string& text, char32_t value);
 
 // How many bytes at the end of `text` begin a code point that is not there whole yet: 0 to 3. They

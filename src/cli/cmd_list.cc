@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <system_error>
 
+#include "base/utf8.h"
 #include "bundle/bundle.h"
 #include "cli/commands.h"
 #include "cli/option_values.h"
@@ -14,8 +15,6 @@ namespace trtmc {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr size_t kShownDigits = 12;
 
 struct ListedBundle {
   fs::path path;
@@ -104,8 +103,7 @@ using Rows = std::vector<std::vector<std::string>>;
 
 // A file's name may hold a line break, which would begin a row of its own.
 std::string in_one_line(std::string cell) {
-  std::replace_if(
-      cell.begin(), cell.end(), [](char c) { return (c >= 0 && c < ' ') || c == 0x7f; }, '?');
+  std::replace_if(cell.begin(), cell.end(), is_ascii_control, '?');
   return cell;
 }
 
@@ -127,7 +125,7 @@ std::string models_text(const std::vector<CachedModel>& models) {
   Rows rows{{"checkpoint", "commit", "size", "revision"}};
   for (const CachedModel& model : models) {
     for (const CachedRevision& revision : model.revisions) {
-      rows.push_back({model.id.str(), revision.commit.substr(0, kShownDigits),
+      rows.push_back({model.id.str(), std::string(short_commit(revision.commit)),
                       format_bytes(revision.bytes),
                       revision.whole ? fmt::format("{}", fmt::join(revision.refs, ", "))
                                      : "files are missing"});
@@ -143,10 +141,11 @@ std::string bundles_text(const std::vector<ListedBundle>& bundles, const fs::pat
   if (bundles.empty()) return fmt::format("no bundles in {}\n", folder.string());
   Rows rows{{"bundle", "weights", "size", "source"}};
   for (const ListedBundle& bundle : bundles) {
-    const std::string revision =
-        bundle.revision.empty() ? "" : "@" + bundle.revision.substr(0, kShownDigits);
+    const std::string source = bundle.revision.empty() ? bundle.source
+                                                       : fmt::format("{}@{}", bundle.source,
+                                                                     short_commit(bundle.revision));
     rows.push_back({bundle.path.string(), bundle.quantization, format_bytes(bundle.bytes),
-                    bundle.error.empty() ? bundle.source + revision : bundle.error});
+                    bundle.error.empty() ? source : bundle.error});
   }
   return to_table(rows);
 }

@@ -13,8 +13,6 @@
 namespace trtmc {
 namespace {
 
-constexpr size_t kShownDigits = 12;
-
 HubClient make_client(const HubSettings& settings) {
   return {settings, curl_transport_factory(settings.stall_timeout_s)};
 }
@@ -29,7 +27,7 @@ class PullLines {
         start_(std::chrono::steady_clock::now()) {}
 
   void show_resolved(const Snapshot& snapshot) {
-    name_ += "@" + snapshot.commit.substr(0, kShownDigits);
+    name_.append("@").append(short_commit(snapshot.commit));
     if (snapshot.downloaded_bytes == 0 || console_.quiet()) return;
     console_.note(fmt::format(
         "pulling   {}   {} files, {}{}\n", name_, snapshot.files.size(),

@@ -37,6 +37,9 @@ bool is_revision(std::string_view text);
 // Forty lower-case hexadecimal digits.
 bool is_commit(std::string_view text);
 
+// As much of a commit as people are shown; all of a shorter text.
+inline std::string_view short_commit(std::string_view commit) { return commit.substr(0, 12); }
+
 // "ID" or "ID@REVISION". Throws kInvalidArgument.
 HubSource parse_hub_source(std::string_view text);
 

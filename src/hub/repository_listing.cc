@@ -28,8 +28,7 @@ bool is_hex(std::string_view text, size_t digits) {
 // A path that stays below the folder it is put in, and that a terminal can be shown.
 bool is_inside(std::string_view name) {
   if (name.empty() || name.size() > kMaxNameBytes || find_invalid_utf8(name)) return false;
-  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; };
-  if (std::any_of(name.begin(), name.end(), is_control)) return false;
+  if (std::any_of(name.begin(), name.end(), is_ascii_control)) return false;
   while (true) {
     const std::string_view part = name.substr(0, name.find('/'));
     if (part.empty() || part == "." || part == "..") return false;
