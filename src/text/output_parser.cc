@@ -11,15 +11,9 @@
 namespace trtmc {
 namespace {
 
-constexpr std::string_view kSpace = " \t\r\n";
-
-size_t skip_space(std::string_view text, size_t i) {
-  return std::min(text.find_first_not_of(kSpace, i), text.size());
-}
-
 // The length without white space at the end. The first `blank` bytes are known to be nothing else.
 size_t trimmed_size(std::string_view text, size_t blank = 0) {
-  const size_t last = text.substr(blank).find_last_not_of(kSpace);
+  const size_t last = text.substr(blank).find_last_not_of(kJsonSpace);
   return last == text.npos ? 0 : blank + last + 1;
 }
 

@@ -5,12 +5,6 @@
 namespace trtmc {
 namespace {
 
-constexpr std::string_view kSpace = " \t\r\n";
-
-size_t skip_space(std::string_view text, size_t i) {
-  return std::min(text.find_first_not_of(kSpace, i), text.size());
-}
-
 bool may_stand_outside_strings(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
          std::string_view("{}[]:,+-. \t\r\n").find(c) != std::string_view::npos;

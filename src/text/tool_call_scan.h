@@ -2,10 +2,19 @@
 // pieces the text comes in.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string_view>
 
 namespace trtmc {
+
+// White space as JSON has it.
+inline constexpr std::string_view kJsonSpace = " \t\r\n";
+
+// The first place from `i` on that is not white space, or the end.
+inline size_t skip_space(std::string_view text, size_t i) {
+  return std::min(text.find_first_not_of(kJsonSpace, i), text.size());
+}
 
 // Finds the end of a JSON object, array or string by its brackets and quotes. What is between them
 // is not checked further, but what can't be JSON is seen early: a model that breaks off must not
