@@ -15,8 +15,6 @@ namespace trtmc {
 namespace {
 
 constexpr double kGiga = 1e9;
-// That a step of any backend takes by itself.
-constexpr int kFewestTokensPerStep = 512;
 
 std::vector<SpeedCase> cases_of(const BenchCommand& command) {
   std::vector<SpeedCase> cases;
@@ -69,9 +67,6 @@ std::unique_ptr<Executor> load_for(std::span<const SpeedCase> cases, const Bench
   }
   options.max_sequences_per_step =
       std::max(options.max_sequences_per_step, static_cast<int>(batch));
-  if (options.max_tokens_per_step < batch && batch > kFewestTokensPerStep) {
-    options.max_tokens_per_step = static_cast<int>(batch);
-  }
   std::unique_ptr<Executor> executor = backend.load(bundle, options);
   if (options.kv_memory_bytes > 0) return executor;
   const Limits limits = executor->limits();

@@ -122,8 +122,8 @@ Json timings_json(const Answer& answer, double load_ms) {
 }
 
 // The names and their order are stable: scripts rely on them.
-Json answer_json(const RunCommand& command, const LoadedModel& model, const Answer& answer,
-                 const GenerationRequest& request, double load_ms) {
+Json answer_json(const LoadedModel& model, const Answer& answer, const GenerationRequest& request,
+                 double load_ms) {
   Json::Array ids;
   for (const Token& token : answer.tokens) ids.push_back(token.id);
   Json json;
@@ -136,7 +136,7 @@ Json answer_json(const RunCommand& command, const LoadedModel& model, const Answ
   json.set("usage", usage_json(answer.usage));
   json.set("timings", timings_json(answer, load_ms));
   json.set("seed", request.sampling.seed);
-  if (command.logprobs) json.set("logprobs", logprobs_json(model.tokenizer(), answer.tokens));
+  if (request.logprobs) json.set("logprobs", logprobs_json(model.tokenizer(), answer.tokens));
   return json;
 }
 
@@ -154,11 +154,11 @@ void execute(const RunCommand& command, Console& console) {
   const auto start = std::chrono::steady_clock::now();
   const LoadedModel model(command.bundle, command.load);
   const double load_ms = milliseconds_between(start, std::chrono::steady_clock::now());
-  if (command.logprobs) model.tokenizer();  // They show text: refused now, not after the answer.
+  // Logprobs show text: refused now, not after the answer.
+  if (command.sampling.logprobs) model.tokenizer();
   Question question = make_question(command, model);
-  GenerationRequest request =
+  const GenerationRequest request =
       make_request(model.bundle().manifest(), command.sampling, std::move(question.ids));
-  request.logprobs = command.logprobs;
   Engine engine(model, command.engine);
   AnswerPrinter printer(console);
   const Answer answer =
@@ -166,7 +166,7 @@ void execute(const RunCommand& command, Console& console) {
         if (!command.json) printer.show(delta);
       });
   if (command.json) {
-    console.print_json(answer_json(command, model, answer, request, load_ms));
+    console.print_json(answer_json(model, answer, request, load_ms));
   } else {
     printer.finish();
   }

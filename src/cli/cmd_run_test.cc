@@ -19,7 +19,7 @@ TEST(RunCommand, LogprobsWithoutATokenizerAreRefusedBeforeTheAnswer) {
   write_tiny_bundle(command.bundle, {.tokenizer = "", .chat_template = ""});
   Console console;
   EXPECT_EQ(error_of([&] { execute(command, console); }).code(), ErrorCode::kInvalidArgument);
-  command.logprobs = 0;
+  command.sampling.logprobs = 0;
   const Error error = error_of([&] { execute(command, console); });
   EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
   EXPECT_THAT(error.what(), testing::HasSubstr("no tokenizer"));

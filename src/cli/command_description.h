@@ -8,8 +8,8 @@
 namespace trtmc {
 
 struct OptionDescription {
-  std::string names;  // "-o,--output"; of a positional: its name.
-  std::string value;  // "FILE"; empty for a flag and for a positional.
+  std::vector<std::string> names;  // "-o" and "--output"; of a positional: its name.
+  std::string value;               // "FILE"; empty for a flag and for a positional.
   std::string help;
   std::vector<std::string> choices;  // All values that there are; empty: any.
   bool positional = false;

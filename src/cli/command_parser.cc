@@ -38,6 +38,15 @@ std::string display_name(const CLI::Option& option) {
   return option.get_positional() ? option.get_name(true) : option.get_name();
 }
 
+// "-o" and "--output", or the name of a positional.
+std::vector<std::string> names_of(const CLI::Option& option) {
+  if (option.get_positional()) return {option.get_name(true)};
+  std::vector<std::string> names;
+  for (const std::string& name : option.get_snames()) names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
 // The group with that heading, added behind the others if it is new.
 OptionGroup& group_of(CommandDescription& command, std::string_view heading) {
   for (OptionGroup& group : command.groups) {
@@ -207,7 +216,7 @@ CommandDescription CommandParser::describe() const {
   command.footer = impl_->app.get_footer();
   for (const CLI::Option* const option : std::as_const(impl_->app).get_options()) {
     OptionDescription described;
-    described.names = option->get_name(option->get_positional(), true);
+    described.names = names_of(*option);
     described.help = option->get_description();
     described.positional = option->get_positional();
     described.required = option->get_required();

@@ -38,12 +38,6 @@ std::string macro_argument(std::string_view text) {
   return '"' + result + '"';
 }
 
-std::string upper(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  return text;
-}
-
 // "Run a model." as the page's NAME has it: "run a model".
 std::string name_line(std::string text) {
   text.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(text.front())));
@@ -53,13 +47,10 @@ std::string name_line(std::string text) {
 
 // "\fB-o\fP, \fB--output\fP \fIFILE\fP"
 std::string option_tag(const OptionDescription& option) {
-  if (option.positional) return fmt::format("\\fI{}\\fP", escaped(option.names));
+  if (option.positional) return fmt::format("\\fI{}\\fP", escaped(option.names.front()));
   std::string tag;
-  std::string_view rest = option.names;
-  while (!rest.empty()) {
-    const size_t comma = std::min(rest.find(','), rest.size());
-    tag += fmt::format("{}\\fB{}\\fP", tag.empty() ? "" : ", ", escaped(rest.substr(0, comma)));
-    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  for (const std::string& name : option.names) {
+    tag += fmt::format("{}\\fB{}\\fP", tag.empty() ? "" : ", ", escaped(name));
   }
   if (!option.value.empty()) tag += fmt::format(" \\fI{}\\fP", escaped(option.value));
   return tag;
@@ -73,7 +64,7 @@ std::string command_section(const CommandDescription& command) {
     for (const OptionDescription& option : group.options) {
       body += fmt::format(".TP\n{}\n{}\n", option_tag(option), escaped(option.help));
       if (!option.positional) continue;
-      const std::string name = fmt::format("\\fI{}\\fP", escaped(option.names));
+      const std::string name = fmt::format("\\fI{}\\fP", escaped(option.names.front()));
       usage += option.required ? " " + name : " [" + name + "]";
     }
   }
@@ -109,8 +100,7 @@ std::string man_page(const ProgramDescription& program, const std::string& versi
   }
   page += ".SH COMMANDS\n";
   for (const CommandDescription& command : program.commands) page += command_section(command);
-  page += fmt::format(".SH {}\n{}\n", macro_argument(upper("Exit status")),
-                      escaped(program.exit_status));
+  page += fmt::format(".SH \"EXIT STATUS\"\n{}\n", escaped(program.exit_status));
   page += environment_section();
   page += ".SH EXAMPLES\n.nf\n";
   for (const std::string& line : program.examples) page += escaped(line) + '\n';

@@ -158,7 +158,8 @@ Command parse_run(Arguments arguments, const Settings& settings) {
   declare_json(parser, command.json);
   parser.option("--logprobs", "N", "with --json: log-probabilities, and N alternatives per token",
                 [&](const std::string& text) {
-                  command.logprobs = static_cast<int>(parse_integer(text, 0, kMaxLogprobs));
+                  command.sampling.logprobs =
+                      static_cast<int>(parse_integer(text, 0, kMaxLogprobs));
                 });
   declare_chat(parser, command.chat);
   parser.option("--tools", "FILE", "tools that the model may call: a JSON array",

@@ -63,7 +63,6 @@ struct RunCommand {
   std::filesystem::path tools;  // Empty: none.
   GenerationOptions sampling;
   EngineOptions engine;
-  std::optional<int> logprobs;
   bool json = false;
 };
 struct ChatCommand {

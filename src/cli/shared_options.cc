@@ -33,6 +33,17 @@ void declare_number(CommandParser& parser, std::string_view name, std::optional<
   parser.option(name, "X", help, number_into(target, low, high));
 }
 
+// "f32" or "bf16".
+template <typename Type>
+void declare_float_type(CommandParser& parser, std::string_view name, Type& target,
+                        std::string_view help) {
+  parser.shared_option(name, "TYPE", help, [&target](const std::string& text) {
+    constexpr std::string_view kNames[] = {"f32", "bf16"};
+    target = parse_name(text, kNames) == 0 ? Type::kF32 : Type::kBF16;
+  });
+  parser.choices({"f32", "bf16"});
+}
+
 // "ID:BIAS"
 std::pair<TokenId, float> parse_logit_bias(const std::string& text) {
   const size_t colon = text.find(':');
@@ -99,22 +110,10 @@ void declare_load(CommandParser& parser, LoadOptions& load) {
                            throw Error(ErrorCode::kInvalidArgument, "0, expected a size above 0");
                          }
                        });
-  parser.shared_option("--kv-type", "TYPE", "how keys and values are kept: f32 or bf16",
-                       [&load](const std::string& text) {
-                         constexpr std::string_view kNames[] = {"f32", "bf16"};
-                         load.executor.kv_type =
-                             parse_name(text, kNames) == 0 ? KvType::kF32 : KvType::kBF16;
-                       });
-  parser.choices({"f32", "bf16"});
-  parser.shared_option("--activations", "TYPE",
-                       "how cuda multiplies them: f32 exactly, or bf16 as Transformers, faster",
-                       [&load](const std::string& text) {
-                         constexpr std::string_view kNames[] = {"f32", "bf16"};
-                         load.executor.activation_type = parse_name(text, kNames) == 0
-                                                             ? ActivationType::kF32
-                                                             : ActivationType::kBF16;
-                       });
-  parser.choices({"f32", "bf16"});
+  declare_float_type(parser, "--kv-type", load.executor.kv_type,
+                     "how keys and values are kept: f32 or bf16");
+  declare_float_type(parser, "--activations", load.executor.activation_type,
+                     "how cuda multiplies them: f32 exactly, or bf16 as Transformers, faster");
   parser.shared_option(
       "--cpu-isa", "NAME",
       "CPU instruction set: avx512, avx2, neon, generic (default: the best one here)",

@@ -16,22 +16,11 @@ enum class Values { kNone, kChoices, kFiles, kFolders };
 Values values_of(const OptionDescription& option) {
   if (!option.choices.empty()) return Values::kChoices;
   // Files are offered with the folders on the way to them.
-  const bool takes_file =
-      option.names == "bundle" || option.names == "source" || option.names == "target";
+  const std::string& name = option.names.front();
+  const bool takes_file = name == "bundle" || name == "source" || name == "target";
   if (option.value == "FILE" || takes_file) return Values::kFiles;
-  if (option.value == "DIR" || option.names == "folder") return Values::kFolders;
+  if (option.value == "DIR" || name == "folder") return Values::kFolders;
   return Values::kNone;
-}
-
-// "-o" and "--output".
-std::vector<std::string> names_of(const OptionDescription& option) {
-  std::vector<std::string> names;
-  for (std::string_view rest = option.names; !rest.empty();) {
-    const size_t comma = std::min(rest.find(','), rest.size());
-    names.emplace_back(rest.substr(0, comma));
-    rest.remove_prefix(std::min(comma + 1, rest.size()));
-  }
-  return names;
 }
 
 std::string replaced(std::string text, std::string_view what, std::string_view with) {
@@ -66,8 +55,7 @@ std::string bash_case(const CommandDescription& command) {
       if (kind == Values::kFolders) files = "-d";
       return;
     }
-    const std::vector<std::string> names = names_of(option);
-    options.insert(options.end(), names.begin(), names.end());
+    options.insert(options.end(), option.names.begin(), option.names.end());
     if (option.value.empty()) return;
     std::string action = "COMPREPLY=()";
     if (kind == Values::kChoices) {
@@ -78,7 +66,7 @@ std::string bash_case(const CommandDescription& command) {
           fmt::format("compopt -o filenames; mapfile -t COMPREPLY < <(compgen {} -- \"$word\")",
                       kind == Values::kFiles ? "-f" : "-d");
     }
-    values += fmt::format("        {}) {}; return ;;\n", fmt::join(names, "|"), action);
+    values += fmt::format("        {}) {}; return ;;\n", fmt::join(option.names, "|"), action);
   });
   std::string text =
       fmt::format("    {})\n      case \"$before\" in\n{}      esac\n", command.name, values);
@@ -103,7 +91,8 @@ std::string zsh_argument(const OptionDescription& option) {
   if (kind == Values::kFiles) action = "_files";
   if (kind == Values::kFolders) action = "_files -/";
   if (option.positional) {
-    return single_quoted(fmt::format("{}:{}:{}", option.required ? "" : ":", option.names, action));
+    return single_quoted(
+        fmt::format("{}:{}:{}", option.required ? "" : ":", option.names.front(), action));
   }
   std::string help = replaced(option.help, "\\", "\\\\");
   for (const std::string_view special : {"[", "]", ":"}) {
@@ -113,7 +102,7 @@ std::string zsh_argument(const OptionDescription& option) {
   if (!option.value.empty()) {
     rest += fmt::format(":{}:{}", replaced(option.value, ":", "\\:"), action);
   }
-  const std::vector<std::string> names = names_of(option);
+  const std::vector<std::string>& names = option.names;
   if (names.size() == 1) {
     return single_quoted((option.repeatable ? "*" : "") + names[0] + rest);
   }
@@ -135,7 +124,7 @@ std::string fish_line(const CommandDescription& command, const OptionDescription
     return "";
   }
   std::string line = when;
-  for (const std::string& name : names_of(option)) {
+  for (const std::string& name : option.names) {
     line += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
   }
   line += " -d " + fish_quoted(option.help);
