@@ -38,7 +38,7 @@ TRTMC_API void set_log(LogLevel lowest,
                        std::function<void(LogLevel level, std::string_view line)> sink = {});
 
 struct ModelOptions {
-  std::string backend = "auto";       // "auto" (the best one here), "cpu" or "reference".
+  std::string backend = "auto";       // "auto" (the CPU), "cpu", "cuda" or "reference".
   int threads = 0;                    // CPU threads; 0: one per core.
   int context_length = 0;             // Tokens that prompt and answer may have; 0: the model's own.
   std::uint64_t kv_memory_bytes = 0;  // For keys and values of all answers that run at the same

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <string>
+#include <vector>
 
 #include "backends/builtin_backends.h"
 #include "backends/module_backend.h"
@@ -17,6 +18,23 @@ std::optional<std::string> reason_against(const Backend& backend, const Manifest
   return backend.unsupported(manifest);
 }
 
+// Those that "auto" chooses among, best first.
+std::span<const Backend* const> linked_backends() {
+  static const std::array<const Backend*, 2> kBackends = {&cpu_backend(), &reference_backend()};
+  return kBackends;
+}
+
+std::vector<const Backend*> backends_called(std::string_view name) {
+  if (name == "auto") return {linked_backends().begin(), linked_backends().end()};
+  std::string names = "auto";
+  for (const Backend* backend : all_backends()) {
+    if (name == backend->name()) return {backend};
+    names += fmt::format(", {}", backend->name());
+  }
+  throw Error(ErrorCode::kInvalidArgument,
+              fmt::format("there is no backend \"{}\", only {}", name, names));
+}
+
 }  // namespace
 
 std::span<const Backend* const> all_backends() {
@@ -27,21 +45,11 @@ std::span<const Backend* const> all_backends() {
 }
 
 const Backend& find_backend(std::string_view name, const Manifest& manifest) {
-  std::string names = "auto";
   std::string reasons;
-  bool known = name == "auto";
-  for (const Backend* backend : all_backends()) {
-    names += fmt::format(", {}", backend->name());
-    const bool is_module = dynamic_cast<const ModuleBackend*>(backend) != nullptr;
-    if (name == "auto" ? is_module : name != backend->name()) continue;
-    known = true;
+  for (const Backend* backend : backends_called(name)) {
     const auto reason = reason_against(*backend, manifest);
     if (!reason) return *backend;
     reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", backend->name(), *reason);
-  }
-  if (!known) {
-    throw Error(ErrorCode::kInvalidArgument,
-                fmt::format("there is no backend \"{}\", only {}", name, names));
   }
   throw Error(ErrorCode::kUnsupported, "no backend can run this model: " + reasons);
 }

@@ -13,8 +13,6 @@ namespace {
 
 // More than a process can address: the sizes of what lies in KV memory never overflow.
 constexpr uint64_t kMostBytes = uint64_t{1} << 47;
-// Of a step, unless told otherwise.
-constexpr int kTokensPerStep = 512;
 
 uint64_t kv_element_bytes(KvType type) { return type == KvType::kBF16 ? 2 : 4; }
 
@@ -47,7 +45,7 @@ uint64_t kv_block_bytes(const DecoderSpec& spec, KvType type, int block_size) {
 }
 
 Limits make_limits(const DecoderSpec& spec, const ExecutorOptions& options, int block_size,
-                   uint64_t block_bytes) {
+                   uint64_t block_bytes, int tokens_per_step) {
   const int context = options.context_length > 0 ? options.context_length : spec.context_length;
   if (context > spec.context_length) {
     throw Error(ErrorCode::kInvalidArgument,
@@ -70,11 +68,13 @@ Limits make_limits(const DecoderSpec& spec, const ExecutorOptions& options, int 
         fmt::format("{} KV blocks of {} bytes are beyond all memory", num_blocks, block_bytes),
         "ask for a shorter context or less KV memory");
   }
+  const int num_sequences = std::max(1, options.max_sequences_per_step);
   return {.num_blocks = static_cast<int>(num_blocks),
           .block_size = block_size,
-          .max_tokens_per_step =
-              options.max_tokens_per_step > 0 ? options.max_tokens_per_step : kTokensPerStep,
-          .max_sequences_per_step = std::max(1, options.max_sequences_per_step)};
+          .max_tokens_per_step = options.max_tokens_per_step > 0
+                                     ? options.max_tokens_per_step
+                                     : std::max(tokens_per_step, num_sequences),
+          .max_sequences_per_step = num_sequences};
 }
 
 void check_step(const StepBatch& batch, const DecoderSpec& spec, const Limits& limits) {

@@ -12,10 +12,11 @@ namespace trtmc {
 uint64_t kv_block_bytes(const DecoderSpec& spec, KvType type, int block_size);
 
 // The limits that `options` ask for with KV blocks of `block_size` positions and `block_bytes`
-// bytes. Throws kInvalidArgument for a context longer than the model's or a budget without room for
-// one block, kExhausted for blocks beyond all memory.
+// bytes. Where they ask for no number of tokens a step has room for `tokens_per_step`, or one of
+// each sequence if that is more. Throws kInvalidArgument for a context longer than the model's or a
+// budget without room for one block, kExhausted for blocks beyond all memory.
 Limits make_limits(const DecoderSpec& spec, const ExecutorOptions& options, int block_size,
-                   uint64_t block_bytes);
+                   uint64_t block_bytes, int tokens_per_step = 512);
 
 // Aborts if the step breaks the contract of StepBatch or `limits`: its caller is the engine.
 void check_step(const StepBatch& batch, const DecoderSpec& spec, const Limits& limits);

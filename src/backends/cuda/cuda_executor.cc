@@ -53,9 +53,9 @@ DeviceLimits limits_of(const cudaDeviceProp& properties) {
       .shared_bytes_per_multiprocessor = static_cast<int>(properties.sharedMemPerMultiprocessor)};
 }
 
-Limits limits_of(const DecoderSpec& spec, ExecutorOptions options) {
-  if (options.max_tokens_per_step == 0) options.max_tokens_per_step = kTokensPerStep;
-  return make_limits(spec, options, kKvBlockSize, CudaKvCache::block_bytes(spec, options.kv_type));
+Limits limits_of(const DecoderSpec& spec, const ExecutorOptions& options) {
+  return make_limits(spec, options, kKvBlockSize, CudaKvCache::block_bytes(spec, options.kv_type),
+                     kTokensPerStep);
 }
 
 class CudaExecutor final : public Executor {
