@@ -367,6 +367,20 @@ Value CudaOps::composed(Value x, Compose compose) {
   return x;
 }
 
+// x + in W^T, over x.
+Value CudaOps::add_product(Value x, TermBuffer in, const TensorKey& weight) {
+  const CudaMatrix& matrix = parts_.weights.matrix(weight);
+  ProductArgs args{};
+  args.num_tokens = step_.num_tokens;
+  args.in = in;
+  args.epilogue = Epilogue::kAdd;
+  args.out = arena_.get(x).data;
+  args.out_stride = arena_.get(x).stride;
+  args.num_rows = matrix.rows;
+  multiply(args, matrix);
+  return x;
+}
+
 Value CudaOps::attention_block(const DecoderSpec& spec, int layer, Value x) {
   if (!fused()) return composed(x, [&] { return DecoderOps::attention_block(spec, layer, x); });
   const ArenaScope scope(arena_);
@@ -391,16 +405,7 @@ Value CudaOps::attention_block(const DecoderSpec& spec, int layer, Value x) {
   args.out_terms = terms().mixed();
   attend(args, qkv.data, k, v, qkv.stride, layer_spec.rope ? parts_.rope.half() : 0);
 
-  const CudaMatrix& out_matrix = parts_.weights.matrix({Role::kOProj, layer});
-  ProductArgs back{};
-  back.num_tokens = step_.num_tokens;
-  back.in = terms().mixed();
-  back.epilogue = Epilogue::kAdd;
-  back.out = arena_.get(x).data;
-  back.out_stride = arena_.get(x).stride;
-  back.num_rows = out_matrix.rows;
-  multiply(back, out_matrix);
-  return x;
+  return add_product(x, terms().mixed(), {Role::kOProj, layer});
 }
 
 Value CudaOps::mlp_block(const DecoderSpec& spec, int layer, Value x) {
@@ -412,17 +417,7 @@ Value CudaOps::mlp_block(const DecoderSpec& spec, int layer, Value x) {
   products.num_rows = gate_up.rows;
   products.out_terms = terms().inner();
   multiply(products, gate_up);
-
-  const CudaMatrix& down = parts_.weights.matrix({Role::kDownProj, layer});
-  ProductArgs back{};
-  back.num_tokens = step_.num_tokens;
-  back.in = terms().inner();
-  back.epilogue = Epilogue::kAdd;
-  back.out = arena_.get(x).data;
-  back.out_stride = arena_.get(x).stride;
-  back.num_rows = down.rows;
-  multiply(back, down);
-  return x;
+  return add_product(x, terms().inner(), {Role::kDownProj, layer});
 }
 
 void CudaOps::observe(int layer, Value x) {

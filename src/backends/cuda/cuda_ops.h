@@ -75,6 +75,7 @@ class CudaOps final : public DecoderOps {
   // 0; else they are rotated already.
   void attend(AttentionArgs args, float* q, const float* k, const float* v, int64_t stride,
               int half);
+  Value add_product(Value x, TermBuffer in, const TensorKey& weight);
   template <typename Compose>
   Value composed(Value x, Compose compose);
 

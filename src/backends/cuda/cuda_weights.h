@@ -31,7 +31,7 @@ class CudaWeights {
   bool all_bf16() const { return all_bf16_; }
   const CudaMatrix& matrix(const TensorKey& key) const { return matrices_[index(key)]; }
   const float* norm(const TensorKey& key) const { return norms_[index(key)].data(); }
-  // Rows of q, k and v, each beginning at a whole panel; see first_row().
+  // Rows of q, k and v, each beginning at a whole panel.
   CudaMatrix qkv(int layer) const { return qkv_[static_cast<size_t>(layer)]; }
   CudaMatrix gate_up(int layer) const { return gate_up_[static_cast<size_t>(layer)]; }
   // Where k's or v's rows begin in qkv().

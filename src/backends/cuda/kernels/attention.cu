@@ -3,8 +3,7 @@
 // warp a row takes the softmax; then a thread has four components of the mixture.
 #include <cmath>
 
-#include "backends/cuda/kernels/attention.h"
-#include "backends/cuda/kernels/rope.cuh"
+#include "backends/cuda/kernels/attention_tile.cuh"
 
 namespace trtmc::cuda {
 namespace {
@@ -22,9 +21,7 @@ struct Shared {
   float scores[kRows][kChunkPositions];  // Then what they weigh.
   float largest[kRows];
   float sum[kRows];
-  int32_t position[kRows];  // -1: no such row.
-  int32_t token[kRows];
-  int32_t head[kRows];
+  TileRows<kRows> rows;
   bool is_last;
 };
 
@@ -92,83 +89,25 @@ struct Mixture {
   }
 };
 
-// One block's work: a tile of queries, a KV head.
 template <int kRows, bool kBf16>
-struct Attention {
-  const AttentionArgs& args;
+struct Attention : TileWork {
   Shared<kRows>& shared;
-  QueryTile tile;
-  int kv_head;
-  int group;
-  int thread;
-  int first_position, last_position;  // That some row of the tile sees.
 
-  __device__ __forceinline__ int lane() const { return thread % static_cast<int>(kWarp); }
-  __device__ __forceinline__ int warp() const { return thread / static_cast<int>(kWarp); }
-
-  __device__ __forceinline__ int64_t element(int side, int position) const {
-    const int block = args.block_tables[int64_t{tile.sequence} * args.table_stride +
-                                        position / KvCacheView::kBlockSize];
-    return args.cache.head_start(block, args.layer, side, kv_head) +
-           int64_t{position % KvCacheView::kBlockSize} * args.cache.padded_dim;
-  }
-
-  __device__ __forceinline__ const float2* rotation(int position) const {
-    return reinterpret_cast<const float2*>(args.table) + int64_t{position} * args.half;
+  __device__ __forceinline__ Attention(const AttentionArgs& of, const QueryTile& query_tile,
+                                       Shared<kRows>& memory)
+      : TileWork(of, query_tile), shared(memory) {
+    find_rows(shared.rows, kRows, kThreads);
   }
 
   __device__ __forceinline__ void load_queries() {
-    if (thread < kRows) {
-      const int row = tile.first_row + thread;
-      const bool exists = row < tile.num_tokens * group;
-      const int token = tile.first_token + row / group;
-      shared.position[thread] = exists ? args.positions[token] : -1;
-      shared.token[thread] = token;
-      shared.head[thread] = kv_head * group + row % group;
-    }
     __syncthreads();
     for (int i = thread; i < kRows * args.cache.padded_dim; i += kThreads) {
       const int row = i / args.cache.padded_dim;
       const int d = i % args.cache.padded_dim;
-      float value = 0;
-      if (d < args.head_dim && shared.position[row] >= 0) {
-        const float* head =
-            args.q + shared.token[row] * args.stride + int64_t{shared.head[row]} * args.head_dim;
-        value = args.k != nullptr && args.half > 0
-                    ? rotated_component(head, d, args.half, rotation(shared.position[row]))
-                    : head[d];
-      }
-      shared.q[row][d] = value;
-    }
-    last_position =
-        args.positions[tile.first_token + (tile.first_row + kRows < tile.num_tokens * group
-                                               ? (tile.first_row + kRows - 1) / group
-                                               : tile.num_tokens - 1)];
-    first_position = 0;
-    if (args.sliding_window > 0) {
-      first_position = max(
-          0, args.positions[tile.first_token + tile.first_row / group] - args.sliding_window + 1);
+      const bool exists = d < args.head_dim && shared.rows.position[row] >= 0;
+      shared.q[row][d] = exists ? query(shared.rows, row, d) : 0;
     }
     __syncthreads();
-  }
-
-  // The key and value of the step's only token of this sequence.
-  __device__ __forceinline__ void store_new() {
-    const int position = shared.position[0];
-    const int64_t start = tile.first_token * args.stride + int64_t{kv_head} * args.head_dim;
-    for (int d = thread; d < args.head_dim; d += kThreads) {
-      const float key = args.half > 0
-                            ? rotated_component(args.k + start, d, args.half, rotation(position))
-                            : args.k[start + d];
-      store_kv(args.cache, element(0, position) + d, key);
-      store_kv(args.cache, element(1, position) + d, args.v[start + d]);
-    }
-    __syncthreads();
-  }
-
-  __device__ __forceinline__ bool sees(int row, int position) const {
-    const int own = shared.position[row];
-    return position <= own && (args.sliding_window == 0 || position > own - args.sliding_window);
   }
 
   // Scores of a chunk's positions for every row.
@@ -205,8 +144,7 @@ struct Attention {
       sum = __fadd_rn(sum, __shfl_xor_sync(kFullMask, sum, 1));
       sum = __fadd_rn(sum, __shfl_xor_sync(kFullMask, sum, 2));
       if (quarter == 0) {
-        shared.scores[row][thread / kQuad] =
-            sees(row, position) ? __fmul_rn(sum, args.scale) : -INFINITY;
+        shared.scores[row][thread / kQuad] = score_of(shared.rows.position[row], position, sum);
       }
     }
     __syncthreads();
@@ -260,22 +198,24 @@ struct Attention {
   // Four components of a finished row.
   __device__ __forceinline__ void store_row(int row, const Mixture& mixture) const {
     const int d = lane() * 4;
-    if (shared.position[row] < 0 || d >= args.head_dim) return;
+    if (shared.rows.position[row] < 0 || d >= args.head_dim) return;
     const float4 v = mixture.values;
     const float values[4] = {__fdiv_rn(v.x, mixture.sum), __fdiv_rn(v.y, mixture.sum),
                              __fdiv_rn(v.z, mixture.sum), __fdiv_rn(v.w, mixture.sum)};
-    const int column = shared.head[row] * args.head_dim + d;
+    const int column = shared.rows.head[row] * args.head_dim + d;
 #pragma unroll
     for (int i = 0; i < 4; i += 2) {
       if (d + i >= args.head_dim) break;
       if (args.out != nullptr) {
-        float* out = args.out + shared.token[row] * args.out_stride + column + i;
+        float* out = args.out + shared.rows.token[row] * args.out_stride + column + i;
         out[0] = values[i];
         out[1] = values[i + 1];
       } else if (args.num_terms == 1) {
-        store_terms<1>(args.out_terms, shared.token[row], column + i, values[i], values[i + 1]);
+        store_terms<1>(args.out_terms, shared.rows.token[row], column + i, values[i],
+                       values[i + 1]);
       } else {
-        store_terms<3>(args.out_terms, shared.token[row], column + i, values[i], values[i + 1]);
+        store_terms<3>(args.out_terms, shared.rows.token[row], column + i, values[i],
+                       values[i + 1]);
       }
     }
   }
@@ -292,14 +232,7 @@ __global__ void __launch_bounds__(kThreads)
   wait_for_predecessors();
   // The longest first, so that the last blocks are short.
   const int index = static_cast<int>(gridDim.x - 1 - blockIdx.x);
-  Attention<kRows, kBf16> work{args,
-                               shared,
-                               args.tiles[index],
-                               static_cast<int>(blockIdx.y),
-                               args.num_heads / args.cache.num_kv_heads,
-                               static_cast<int>(threadIdx.x),
-                               0,
-                               0};
+  Attention<kRows, kBf16> work(args, args.tiles[index], shared);
   work.load_queries();
   Mixture mixtures[kRowsOfWarp];
   for (int chunk = work.first_position / kChunkPositions;
@@ -339,22 +272,15 @@ __global__ void __launch_bounds__(kThreads)
   release_successors();
   wait_for_predecessors();
   const int chunk = static_cast<int>(blockIdx.x);
-  Attention<kRows, kBf16> work{args,
-                               shared,
-                               args.tiles[blockIdx.z],
-                               static_cast<int>(blockIdx.y),
-                               args.num_heads / args.cache.num_kv_heads,
-                               static_cast<int>(threadIdx.x),
-                               0,
-                               0};
-  // The sequence's only token decides whether there is anything to do at all.
-  const int position = args.positions[work.tile.first_token];
-  const int last_chunk = position / kChunkPositions;
-  const int first_chunk =
-      args.sliding_window > 0 ? max(0, position - args.sliding_window + 1) / kChunkPositions : 0;
+  Attention<kRows, kBf16> work(args, args.tiles[blockIdx.z], shared);
+  const int first_chunk = work.first_position / kChunkPositions;
+  const int last_chunk = work.last_position / kChunkPositions;
   if (chunk < first_chunk || chunk > last_chunk) return;
   work.load_queries();
-  if (args.k != nullptr && chunk == last_chunk) work.store_new();
+  if (args.k != nullptr && chunk == last_chunk) {
+    work.store_new(kThreads, [](int, float, float) {});
+    __syncthreads();
+  }
 
   float4 values[kGroupPositions];
   work.load_values(chunk, work.warp(), values);

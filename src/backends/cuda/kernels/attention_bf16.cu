@@ -4,11 +4,8 @@
 //
 // Keys and values of a chunk come by cp.async; rows are 16 bytes longer than they need be, so that
 // neither the scores' reads nor ldmatrix meet in a bank.
-#include <cmath>
-
-#include "backends/cuda/kernels/attention.h"
+#include "backends/cuda/kernels/attention_tile.cuh"
 #include "backends/cuda/kernels/copy_async.cuh"
-#include "backends/cuda/kernels/rope.cuh"
 
 namespace trtmc::cuda {
 namespace {
@@ -34,25 +31,9 @@ struct Shared {
   float largest[kRows], sum[kRows];                // Of the chunk.
   float joined_largest[kRows], joined_sum[kRows];  // Of the chunks so far.
   float ours[kRows], theirs[kRows];                // What each of the two is scaled by.
-  int32_t position[kRows];                         // -1: no such row.
-  int32_t token[kRows];
-  int32_t head[kRows];
+  TileRows<kRows> rows;
   bool is_last;
 };
-
-// Word `pair` (0 to 7) of a step of row `row` of a tile, as the instruction takes its left side.
-__device__ __forceinline__ uint32_t* fragment_word(uint4* lanes, int row, int pair) {
-  return reinterpret_cast<uint32_t*>(lanes + row % 8 * 4 + pair % 4) + row / 8 + pair / 4 * 2;
-}
-
-// Four 8 x 8 matrices of bf16, transposed: the right sides of two products of 16 positions.
-__device__ __forceinline__ void load_transposed(const __nv_bfloat16* row, uint2& first,
-                                                uint2& second) {
-  const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(row));
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
-               : "=r"(first.x), "=r"(first.y), "=r"(second.x), "=r"(second.y)
-               : "r"(address));
-}
 
 // Of some tiles.
 template <int kTiles, int kTerms>
@@ -72,59 +53,22 @@ struct Sums {
 };
 
 template <int kTiles, int kTerms>
-struct Attention {
+struct Attention : TileWork {
   static constexpr int kRows = kTiles * kTileRows;
-  const AttentionArgs& args;
   Shared<kTiles, kTerms>& shared;
-  QueryTile tile;
-  int rows;  // Of the tile, at most kRows.
-  int kv_head;
-  int group;
-  int thread;
-  int first_position, last_position;  // That some row of the tile sees.
 
-  __device__ __forceinline__ int lane() const { return thread % static_cast<int>(kWarp); }
-  __device__ __forceinline__ int warp() const { return thread / static_cast<int>(kWarp); }
-  __device__ __forceinline__ int steps() const { return args.head_dim / kStepColumns; }
-
-  __device__ __forceinline__ int64_t element(int side, int position) const {
-    const int block = args.block_tables[int64_t{tile.sequence} * args.table_stride +
-                                        position / KvCacheView::kBlockSize];
-    return args.cache.head_start(block, args.layer, side, kv_head) +
-           int64_t{position % KvCacheView::kBlockSize} * args.cache.padded_dim;
-  }
-  __device__ __forceinline__ const float2* rotation(int position) const {
-    return reinterpret_cast<const float2*>(args.table) + int64_t{position} * args.half;
-  }
-
-  // Which tokens and heads the rows are. Reads nothing that a kernel in front writes.
-  __device__ __forceinline__ void find_rows() {
-    const int num_rows = min(rows, tile.num_tokens * group - tile.first_row);
+  // `rows`: of the tile, at most kRows.
+  __device__ __forceinline__ Attention(const AttentionArgs& of, const QueryTile& query_tile,
+                                       int rows, Shared<kTiles, kTerms>& memory)
+      : TileWork(of, query_tile), shared(memory) {
+    find_rows(shared.rows, rows, kThreads);
     for (int row = thread; row < kRows; row += kThreads) {
-      const int of_sequence = tile.first_row + row;
-      const int token = tile.first_token + of_sequence / group;
-      shared.position[row] = row < num_rows ? args.positions[token] : -1;
-      shared.token[row] = token;
-      shared.head[row] = kv_head * group + of_sequence % group;
       shared.joined_largest[row] = -INFINITY;
       shared.joined_sum[row] = 0;
     }
-    const int last_token = tile.first_token + (tile.first_row + num_rows - 1) / group;
-    last_position = args.positions[last_token];
-    first_position = 0;
-    if (args.sliding_window > 0) {
-      first_position = max(
-          0, args.positions[tile.first_token + tile.first_row / group] - args.sliding_window + 1);
-    }
   }
 
-  __device__ __forceinline__ float query(int row, int d) const {
-    const float* head =
-        args.q + shared.token[row] * args.stride + int64_t{shared.head[row]} * args.head_dim;
-    return args.k != nullptr && args.half > 0
-               ? rotated_component(head, d, args.half, rotation(shared.position[row]))
-               : head[d];
-  }
+  __device__ __forceinline__ int steps() const { return args.head_dim / kStepColumns; }
 
   __device__ __forceinline__ void load_queries() {
     const int pairs = args.head_dim / 2;
@@ -132,8 +76,9 @@ struct Attention {
       const int row = i / pairs;
       const int pair = i % pairs;
       uint32_t words[kTerms] = {};
-      if (shared.position[row] >= 0) {
-        split<kTerms>(query(row, 2 * pair), query(row, 2 * pair + 1), words);
+      if (shared.rows.position[row] >= 0) {
+        split<kTerms>(query(shared.rows, row, 2 * pair), query(shared.rows, row, 2 * pair + 1),
+                      words);
       }
 #pragma unroll
       for (int term = 0; term < kTerms; ++term) {
@@ -156,28 +101,13 @@ struct Attention {
     }
   }
 
-  // The key and value of the step's only token of this sequence: to the cache, and to where the
-  // chunk waits for them.
+  // Also to where the chunk waits for it.
   __device__ __forceinline__ void store_new() {
-    const int position = last_position;
-    const int64_t start = tile.first_token * args.stride + int64_t{kv_head} * args.head_dim;
-    for (int d = thread; d < args.head_dim; d += kThreads) {
-      const float key = args.half > 0
-                            ? rotated_component(args.k + start, d, args.half, rotation(position))
-                            : args.k[start + d];
-      const float value = args.v[start + d];
-      store_kv(args.cache, element(0, position) + d, key);
-      store_kv(args.cache, element(1, position) + d, value);
-      shared.keys[position % kChunkPositions][d] = __float2bfloat16_rn(key);
-      shared.values[position % kChunkPositions][d] = __float2bfloat16_rn(value);
-    }
-  }
-
-  __device__ __forceinline__ float score_of(int row, int position, float product) const {
-    const int own = shared.position[row];
-    const bool sees =
-        position <= own && (args.sliding_window == 0 || position > own - args.sliding_window);
-    return sees ? __fmul_rn(product, args.scale) : -INFINITY;
+    const int row = last_position % kChunkPositions;
+    TileWork::store_new(kThreads, [&](int d, float key, float value) {
+      shared.keys[row][d] = __float2bfloat16_rn(key);
+      shared.values[row][d] = __float2bfloat16_rn(value);
+    });
   }
 
   __device__ __forceinline__ void score(int chunk) {
@@ -202,9 +132,10 @@ struct Attention {
 #pragma unroll
       for (int side = 0; side < 2; ++side) {
         const int row = t * kTileRows + lane() / 4 + side * 8;
+        const int own = shared.rows.position[row];
         *reinterpret_cast<float2*>(&shared.scores[row][column]) =
-            make_float2(score_of(row, position, sums.of[t].total[2 * side]),
-                        score_of(row, position + 1, sums.of[t].total[2 * side + 1]));
+            make_float2(score_of(own, position, sums.of[t].total[2 * side]),
+                        score_of(own, position + 1, sums.of[t].total[2 * side + 1]));
       }
     }
   }
@@ -276,16 +207,16 @@ struct Attention {
 
   // Two neighbouring components of a finished row.
   __device__ __forceinline__ void store(int row, int d, float a, float b) const {
-    if (shared.position[row] < 0) return;
+    if (shared.rows.position[row] < 0) return;
     a = __fdiv_rn(a, shared.joined_sum[row]);
     b = __fdiv_rn(b, shared.joined_sum[row]);
-    const int column = shared.head[row] * args.head_dim + d;
+    const int column = shared.rows.head[row] * args.head_dim + d;
     if (args.out != nullptr) {
-      float* out = args.out + shared.token[row] * args.out_stride + column;
+      float* out = args.out + shared.rows.token[row] * args.out_stride + column;
       out[0] = a;
       out[1] = b;
     } else {
-      store_terms<kTerms>(args.out_terms, shared.token[row], column, a, b);
+      store_terms<kTerms>(args.out_terms, shared.rows.token[row], column, a, b);
     }
   }
 };
@@ -305,16 +236,7 @@ __global__ void __launch_bounds__(kThreads)
   wait_for_predecessors();
   // The longest first, so that the last blocks are short.
   const int index = static_cast<int>(gridDim.x - 1 - blockIdx.x);
-  Attention<kTiles, kTerms> work{args,
-                                 shared,
-                                 args.tiles[index],
-                                 kManyBf16QueryRows,
-                                 static_cast<int>(blockIdx.y),
-                                 args.num_heads / args.cache.num_kv_heads,
-                                 static_cast<int>(threadIdx.x),
-                                 0,
-                                 0};
-  work.find_rows();
+  Attention<kTiles, kTerms> work(args, args.tiles[index], kManyBf16QueryRows, shared);
   const int end = work.last_position + 1;
   int chunk = work.first_position / kChunkPositions;
   work.copy_side(chunk, 0, end);
@@ -378,17 +300,8 @@ __global__ void __launch_bounds__(kThreads)
   extern __shared__ uint4 memory[];
   auto& shared = *reinterpret_cast<Shared<1, kTerms>*>(memory);
   const int chunk = static_cast<int>(blockIdx.x);
-  Attention<1, kTerms> work{args,
-                            shared,
-                            args.tiles[blockIdx.z],
-                            kFewQueryRows,
-                            static_cast<int>(blockIdx.y),
-                            args.num_heads / args.cache.num_kv_heads,
-                            static_cast<int>(threadIdx.x),
-                            0,
-                            0};
   release_successors();
-  work.find_rows();
+  Attention<1, kTerms> work(args, args.tiles[blockIdx.z], kFewQueryRows, shared);
   const int position = work.last_position;
   const int first_chunk = work.first_position / kChunkPositions;
   const int last_chunk = position / kChunkPositions;

@@ -192,4 +192,18 @@ __device__ __forceinline__ uint4 load_streamed(const uint4* from) {
   return v;
 }
 
+// Word `pair` (0 to 7) of a step of row `row` of a tile, as the instruction takes its left side.
+__device__ __forceinline__ uint32_t* fragment_word(uint4* lanes, int row, int pair) {
+  return reinterpret_cast<uint32_t*>(lanes + row % 8 * 4 + pair % 4) + row / 8 + pair / 4 * 2;
+}
+
+// Four 8 x 8 matrices of bf16, transposed: the right sides of two products of 16 positions.
+__device__ __forceinline__ void load_transposed(const __nv_bfloat16* row, uint2& first,
+                                                uint2& second) {
+  const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(row));
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(first.x), "=r"(first.y), "=r"(second.x), "=r"(second.y)
+               : "r"(address));
+}
+
 }  // namespace trtmc::cuda

@@ -1,0 +1,100 @@
+// What a block of either attention kernel works on: a tile of queries and a KV head.
+#pragma once
+
+#include <cmath>
+
+#include "backends/cuda/kernels/attention.h"
+#include "backends/cuda/kernels/rope.cuh"
+
+namespace trtmc::cuda {
+
+// Whose query each row of a tile is; in shared memory.
+template <int kRows>
+struct TileRows {
+  int32_t position[kRows];  // -1: no such row.
+  int32_t token[kRows];     // Of the step.
+  int32_t head[kRows];
+};
+
+struct TileWork {
+  const AttentionArgs& args;
+  QueryTile tile;
+  int kv_head;
+  int group;  // Query heads of a KV head.
+  int thread;
+  int first_position = 0, last_position = 0;  // That some row of the tile sees.
+
+  __device__ __forceinline__ TileWork(const AttentionArgs& of, const QueryTile& query_tile)
+      : args(of),
+        tile(query_tile),
+        kv_head(static_cast<int>(blockIdx.y)),
+        group(of.num_heads / of.cache.num_kv_heads),
+        thread(static_cast<int>(threadIdx.x)) {}
+
+  __device__ __forceinline__ int lane() const { return thread % static_cast<int>(kWarp); }
+  __device__ __forceinline__ int warp() const { return thread / static_cast<int>(kWarp); }
+
+  // Where a position's keys (side 0) or values (side 1) begin in the cache.
+  __device__ __forceinline__ int64_t element(int side, int position) const {
+    const int block = args.block_tables[int64_t{tile.sequence} * args.table_stride +
+                                        position / KvCacheView::kBlockSize];
+    return args.cache.head_start(block, args.layer, side, kv_head) +
+           int64_t{position % KvCacheView::kBlockSize} * args.cache.padded_dim;
+  }
+
+  // Fills `rows`, of which the tile has `most` at most, by all of the block's `threads`. Reads
+  // nothing that a kernel in front writes.
+  template <int kRows>
+  __device__ __forceinline__ void find_rows(TileRows<kRows>& rows, int most, int threads) {
+    const int num_rows = min(most, tile.num_tokens * group - tile.first_row);
+    for (int row = thread; row < kRows; row += threads) {
+      const int of_sequence = tile.first_row + row;
+      const int token = tile.first_token + of_sequence / group;
+      rows.position[row] = row < num_rows ? args.positions[token] : -1;
+      rows.token[row] = token;
+      rows.head[row] = kv_head * group + of_sequence % group;
+    }
+    last_position = args.positions[tile.first_token + (tile.first_row + num_rows - 1) / group];
+    if (args.sliding_window > 0) {
+      const int first = args.positions[tile.first_token + tile.first_row / group];
+      first_position = max(0, first - args.sliding_window + 1);
+    }
+  }
+
+  // Component `d` of a head at `position`, turned if this step rotates what it reads.
+  __device__ __forceinline__ float turned(const float* head, int d, int position) const {
+    if (args.k == nullptr || args.half == 0) return head[d];
+    const auto* rotations = reinterpret_cast<const float2*>(args.table);
+    return rotated_component(head, d, args.half, rotations + int64_t{position} * args.half);
+  }
+
+  template <int kRows>
+  __device__ __forceinline__ float query(const TileRows<kRows>& rows, int row, int d) const {
+    const float* head =
+        args.q + rows.token[row] * args.stride + int64_t{rows.head[row]} * args.head_dim;
+    return turned(head, d, rows.position[row]);
+  }
+
+  // The key and value of the step's only token of this sequence: to the cache, and shown to
+  // `visit(d, key, value)`.
+  template <typename Visit>
+  __device__ __forceinline__ void store_new(int threads, Visit visit) const {
+    const int64_t start = tile.first_token * args.stride + int64_t{kv_head} * args.head_dim;
+    for (int d = thread; d < args.head_dim; d += threads) {
+      const float key = turned(args.k + start, d, last_position);
+      const float value = args.v[start + d];
+      store_kv(args.cache, element(0, last_position) + d, key);
+      store_kv(args.cache, element(1, last_position) + d, value);
+      visit(d, key, value);
+    }
+  }
+
+  // `scaled` product of a query at `own` with the key at `position`, or minus infinity.
+  __device__ __forceinline__ float score_of(int own, int position, float product) const {
+    const bool sees =
+        position <= own && (args.sliding_window == 0 || position > own - args.sliding_window);
+    return sees ? __fmul_rn(product, args.scale) : -INFINITY;
+  }
+};
+
+}  // namespace trtmc::cuda
