@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <condition_variable>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -81,6 +83,34 @@ inline LogitsFunction scripted(size_t prompt_size, std::vector<TokenId> script, 
     return logits;
   };
 }
+
+// Holds the engine within a step.
+class Gate {
+ public:
+  explicit Gate(FakeExecutor& executor) {
+    executor.during_step = [this](int) {
+      std::unique_lock lock(mutex_);
+      ++arrived_;
+      changed_.notify_all();
+      changed_.wait(lock, [&] { return open_; });
+    };
+  }
+  void await_step() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return arrived_ > 0; });
+  }
+  void open() {
+    const std::lock_guard lock(mutex_);
+    open_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int arrived_ = 0;
+  bool open_ = false;
+};
 
 class EngineTest : public testing::Test {
  protected:

@@ -3,16 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "backends/builtin_backends.h"
 #include "backends/cpu/kernels/dispatch.h"
-#include "base/error.h"
 #include "tensor/packed_layout.h"
 
 namespace trtmc::cpu {
@@ -406,54 +403,6 @@ INSTANTIATE_TEST_SUITE_P(Isa, Kernels, testing::ValuesIn(available_kernels()),
                          [](const testing::TestParamInfo<const KernelTable*>& table) {
                            return std::string(table.param->name);
                          });
-
-// ---- Dispatch
-
-TEST(Dispatch, AlwaysHasTheGenericKernelsLast) {
-  ASSERT_FALSE(available_kernels().empty());
-  EXPECT_STREQ(available_kernels().back()->name, "generic");
-}
-
-TEST(Dispatch, ChoosesByName) {
-  for (const KernelTable* table : available_kernels()) {
-    EXPECT_EQ(&choose_kernels(table->name), table);
-  }
-}
-
-// The environment is a setting of the command line, which refuses a wrong one. Were it read here
-// too, a wrong one would make the backend unavailable, and another would run in its place.
-TEST(Dispatch, ChoosesTheBestWithoutANameWhateverTheEnvironmentSays) {
-  setenv("TRTMC_CPU_ISA", "mmx", 1);
-  EXPECT_EQ(&choose_kernels(""), available_kernels().front());
-  EXPECT_EQ(cpu_backend().unavailable(), std::nullopt);
-  unsetenv("TRTMC_CPU_ISA");
-}
-
-TEST(Dispatch, RefusesAnUnknownNameWithThoseItKnows) {
-  try {
-    choose_kernels("mmx");
-    FAIL() << "no error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
-    EXPECT_NE(std::string(error.what()).find("\"mmx\""), std::string::npos);
-    EXPECT_NE(std::string(error.what()).find("generic"), std::string::npos);
-  }
-}
-
-// No processor has both x86's and ARM's.
-TEST(Dispatch, RefusesAnInstructionSetThatThisMachineLacks) {
-  const std::string best = available_kernels().front()->name;
-  const std::string other = best == "neon" ? "avx2" : "neon";
-  try {
-    choose_kernels(other);
-    FAIL() << "no error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
-    EXPECT_NE(std::string(error.what()).find("can't run " + other + ", only " + best),
-              std::string::npos)
-        << error.what();
-  }
-}
 
 }  // namespace
 }  // namespace trtmc::cpu
