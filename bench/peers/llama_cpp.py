@@ -73,10 +73,6 @@ def commands(programs, model, cases, threads):
     return result
 
 
-def can_measure(case):
-    return case.batch == 1 or case.kind == "decode"
-
-
 def read_bench(output):
     samples = []
     for line in objects(output):

@@ -38,16 +38,16 @@ class CgroupQuota : public testing::Test {
 TEST_F(CgroupQuota, IsAbsentWithoutControlGroups) { EXPECT_EQ(quota(), std::nullopt); }
 
 TEST_F(CgroupQuota, OfVersion2IsQuotaOverPeriod) {
-  write("proc/cgroup", "0::/work/job\n");
+  write("proc/cgroup", "0::/team/job\n");
   mount("/", "cgroup2", "rw");
-  write("fs/work/job/cpu.max", "250000 100000\n");
+  write("fs/team/job/cpu.max", "250000 100000\n");
   EXPECT_EQ(quota(), 2.5);
 }
 
 TEST_F(CgroupQuota, OfVersion2MayBeMax) {
-  write("proc/cgroup", "0::/work\n");
+  write("proc/cgroup", "0::/team\n");
   mount("/", "cgroup2", "rw");
-  write("fs/work/cpu.max", "max 100000\n");
+  write("fs/team/cpu.max", "max 100000\n");
   EXPECT_EQ(quota(), std::nullopt);
 }
 
