@@ -16,13 +16,14 @@ ALLOWED = {
     "backends": "base tensor text model bundle",
     "engine": "base tensor text model bundle backends",
     "api": "base tensor text model bundle backends engine",
+    "server": "base tensor text model bundle backends engine api",
     "verify": "base tensor text model checkpoint bundle families backends engine",
     "measure": "base tensor model bundle backends",
     "hub": "base",
-    "cli": "base tensor text checkpoint model bundle families builder backends engine api verify measure hub",
+    "cli": "base tensor text checkpoint model bundle families builder backends engine api server verify measure hub",
 }
 # include/trtmc/: its values are everybody's, the interface itself is for those who implement it.
-PUBLIC_HEADERS = {"trtmc/values.h": None, "trtmc/version.h": None, "trtmc/trtmc.h": {"api", "cli"},
+PUBLIC_HEADERS = {"trtmc/values.h": None, "trtmc/version.h": None, "trtmc/trtmc.h": {"api", "server", "cli"},
                   "trtmc/trtmc_c.h": {"api"}}
 # The engine and those above it see a backend only through these two headers.
 BACKEND_DOORS = {"backends/backend.h", "backends/backend_loader.h"}

@@ -271,9 +271,13 @@ std::string Json::dump(int indent) const {
   return out;
 }
 
-void JsonCursor::fail(std::string_view what) const {
-  throw Error(ErrorCode::kInvalidArgument,
-              path_.empty() ? std::string(what) : fmt::format("{}: {}", path_, what));
+FieldError::FieldError(ErrorCode code, std::string field, std::string_view what, std::string hint)
+    : Error(code, field.empty() ? std::string(what) : fmt::format("{}: {}", field, what),
+            std::move(hint)),
+      field_(std::move(field)) {}
+
+void JsonCursor::fail(std::string_view what, ErrorCode code) const {
+  throw FieldError(code, path_, what);
 }
 
 std::optional<JsonCursor> JsonCursor::find(std::string_view key) const {

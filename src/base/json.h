@@ -13,6 +13,8 @@
 #include <variant>
 #include <vector>
 
+#include "trtmc/values.h"
+
 namespace trtmc {
 
 class Json {
@@ -82,6 +84,18 @@ class Json {
       value_;
 };
 
+// What is wrong with a member of a JSON document that somebody sent.
+class FieldError : public Error {
+ public:
+  // `what` follows the field's path in the message.
+  FieldError(ErrorCode code, std::string field, std::string_view what, std::string hint = {});
+
+  const std::string& field() const { return field_; }  // "messages[0].role"
+
+ private:
+  std::string field_;
+};
+
 // A place in a JSON document that knows its path, so that every complaint names it:
 // "rope_scaling.factor: a string, expected a number". Borrows the document.
 class JsonCursor {
@@ -111,8 +125,8 @@ class JsonCursor {
   // Throws kInvalidArgument unless this object's keys are all among `known`.
   void refuse_unknown_keys(std::initializer_list<std::string_view> known) const;
 
-  // Throws kInvalidArgument "<path>: <what>".
-  [[noreturn]] void fail(std::string_view what) const;
+  // Throws a FieldError "<path>: <what>".
+  [[noreturn]] void fail(std::string_view what, ErrorCode code = ErrorCode::kInvalidArgument) const;
 
  private:
   const Json* json_;

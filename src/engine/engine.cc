@@ -342,12 +342,13 @@ Engine::Engine(const EngineModel& model, const EngineOptions& options)
 
 Engine::~Engine() = default;
 
-TokenStream Engine::submit(GenerationRequest request) {
+TokenStream Engine::submit(GenerationRequest request, std::function<void()> wake) {
   check_request(request, impl_->model, impl_->longest);
   const auto prompt_size = static_cast<int>(request.prompt.size());
   const int room = impl_->longest - prompt_size;
   const int max_tokens = request.max_tokens > 0 ? std::min(request.max_tokens, room) : room;
-  auto shared = std::make_shared<TokenStream::Shared>(impl_->mailbox, request.n, prompt_size);
+  auto shared = std::make_shared<TokenStream::Shared>(impl_->mailbox, request.n, prompt_size,
+                                                      std::move(wake));
   auto run = std::make_unique<RequestRun>(std::move(request), prompt_size + max_tokens,
                                           impl_->model.tokenizer, shared);
 

@@ -2,6 +2,7 @@
 // and events go out through one queue each.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -37,6 +38,9 @@ class TokenStream {
 
   // The next event, waiting for it; nothing once every choice has finished.
   std::optional<TokenEvent> next();
+  // The next event if one has come, without waiting.
+  std::optional<TokenEvent> poll();
+  bool has_ended() const;                     // Every choice has, and all events have been read.
   void cancel();                              // From any thread; the stream ends with kCancelled.
   Usage usage() const;                        // So far.
   const PromptScores& prompt_scores() const;  // Filled before the first event, if asked for.
@@ -58,7 +62,11 @@ class Engine {
   // From any thread. Throws kInvalidArgument for a request that can't be run (an empty prompt, an
   // id out of range, longer than the context), kUnsupported for stop strings without a tokenizer,
   // kExhausted when the queue is full, kInternal when the engine is not healthy.
-  TokenStream submit(GenerationRequest request);
+  //
+  // `wake`, if any, is called whenever an event has come to a stream that had none, for readers
+  // who poll(): by the engine's thread, so it must be quick, and must neither throw nor call the
+  // engine or the stream. It may be called until the stream's last event has come.
+  TokenStream submit(GenerationRequest request, std::function<void()> wake = {});
 
   // False once a step has failed with kInternal or with what is no Error: nothing is known of the
   // device any more, everything that ran has ended with kError, and submit() refuses. A step that

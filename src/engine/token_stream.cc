@@ -23,11 +23,16 @@ TokenEvent EventQueue::pop() {
 }
 
 void TokenStream::Shared::push(TokenEvent event) {
-  const std::lock_guard lock(mutex);
-  if (event.token >= 0) ++usage.completion_tokens;
-  if (event.finish) --open_choices;
-  events.push(std::move(event));
-  wake.notify_one();
+  {
+    const std::lock_guard lock(mutex);
+    if (event.token >= 0) ++usage.completion_tokens;
+    if (event.finish) --open_choices;
+    const bool had_none = events.empty();
+    events.push(std::move(event));
+    wake.notify_one();
+    if (!had_none) return;
+  }
+  if (wake_reader) wake_reader();
 }
 
 TokenStream::TokenStream(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
@@ -43,6 +48,17 @@ std::optional<TokenEvent> TokenStream::next() {
   shared_->wake.wait(lock, [&] { return !shared_->events.empty() || shared_->open_choices == 0; });
   if (shared_->events.empty()) return std::nullopt;
   return shared_->events.pop();
+}
+
+std::optional<TokenEvent> TokenStream::poll() {
+  const std::lock_guard lock(shared_->mutex);
+  if (shared_->events.empty()) return std::nullopt;
+  return shared_->events.pop();
+}
+
+bool TokenStream::has_ended() const {
+  const std::lock_guard lock(shared_->mutex);
+  return shared_->events.empty() && shared_->open_choices == 0;
 }
 
 void TokenStream::cancel() {

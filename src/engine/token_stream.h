@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -43,8 +44,10 @@ class EventQueue {
 
 // The way out. The engine's thread writes, the reader reads; `mutex` guards all but `is_cancelled`.
 struct TokenStream::Shared {
-  Shared(std::shared_ptr<Mailbox> mailbox_of_engine, int num_choices, int prompt_tokens)
+  Shared(std::shared_ptr<Mailbox> mailbox_of_engine, int num_choices, int prompt_tokens,
+         std::function<void()> wake_poller)
       : mailbox(std::move(mailbox_of_engine)),
+        wake_reader(std::move(wake_poller)),
         open_choices(num_choices),
         usage{.prompt_tokens = prompt_tokens} {}
 
@@ -52,6 +55,7 @@ struct TokenStream::Shared {
   void push(TokenEvent event);
 
   const std::shared_ptr<Mailbox> mailbox;
+  const std::function<void()> wake_reader;  // May be empty.
   std::atomic<bool> is_cancelled = false;
 
   std::mutex mutex;

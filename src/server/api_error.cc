@@ -1,0 +1,59 @@
+#include "server/api_error.h"
+
+namespace trtmc {
+namespace {
+
+struct Kind {
+  int status;
+  const char* type;
+};
+
+Kind kind_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kInvalidArgument:
+    case ErrorCode::kUnsupported:
+      return {400, "invalid_request_error"};
+    case ErrorCode::kNotFound:
+      return {404, "invalid_request_error"};
+    case ErrorCode::kExhausted:
+      return {429, "rate_limit_error"};
+    case ErrorCode::kCorrupt:
+    case ErrorCode::kInternal:
+      break;
+  }
+  return {500, "server_error"};
+}
+
+Json or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
+}  // namespace
+
+ApiError api_error(const Error& error) {
+  const Kind kind = kind_of(error.code());
+  ApiError result{.status = kind.status, .message = error.what(), .type = kind.type};
+  if (!error.hint().empty()) result.message += "; " + error.hint();
+  if (const auto* field = dynamic_cast<const FieldError*>(&error)) result.param = field->field();
+  if (error.code() == ErrorCode::kNotFound && result.param == "model") {
+    result.code = "model_not_found";
+  }
+  return result;
+}
+
+Json to_json(const ApiError& error) {
+  Json inner;
+  inner.set("message", error.message);
+  inner.set("type", error.type);
+  inner.set("param", or_null(error.param));
+  inner.set("code", or_null(error.code));
+  Json json;
+  json.set("error", std::move(inner));
+  return json;
+}
+
+HttpResponse error_response(const ApiError& error) {
+  HttpResponse response = json_response(error.status, to_json(error));
+  if (error.status == 429 || error.status == 503) response.headers.add("Retry-After", "1");
+  return response;
+}
+
+}  // namespace trtmc

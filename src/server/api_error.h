@@ -1,0 +1,30 @@
+// What clients are told when a request fails: OpenAI's error object and its status.
+#pragma once
+
+#include <exception>
+#include <string>
+
+#include "base/error.h"
+#include "server/http_message.h"
+
+namespace trtmc {
+
+struct ApiError {
+  int status = 500;
+  std::string message{};
+  std::string type{};   // "invalid_request_error", "authentication_error", "rate_limit_error", …
+  std::string param{};  // The request's field, "messages[0].role"; empty: null.
+  std::string code{};   // "model_not_found"; empty: null.
+};
+
+// Of an error that a handler met: what is wrong with the request is 400 (404 for kNotFound), no
+// room is 429, the rest is 500.
+ApiError api_error(const Error& error);
+
+// {"error": {"message", "type", "param", "code"}}
+Json to_json(const ApiError& error);
+
+// With Retry-After if the client may try again.
+HttpResponse error_response(const ApiError& error);
+
+}  // namespace trtmc

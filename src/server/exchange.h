@@ -1,0 +1,38 @@
+// One request and the way back to whoever sent it. From any thread; calls after the end, or once
+// the client is gone, do nothing.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "server/http_message.h"
+
+namespace trtmc {
+
+class Exchange {
+ public:
+  explicit Exchange(HttpRequest request) : request_(std::move(request)) {}
+  virtual ~Exchange() = default;  // If nothing has been sent: status 500.
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  const HttpRequest& request() const { return request_; }
+
+  // The whole answer. Either this, once, or the three below.
+  virtual void respond(HttpResponse response) = 0;
+
+  // Status and headers of an answer in pieces; the body is its first piece.
+  virtual void start_stream(HttpResponse head) = 0;
+  // The next piece, at once. A client that reads too slowly for what waits to be sent is cut off.
+  virtual void write(std::string bytes) = 0;
+  virtual void end_stream() = 0;
+
+  // `action` is called once if the client goes before the end, or is cut off: at once if it has
+  // been already. It must be quick. Setting another forgets the first.
+  virtual void on_gone(std::function<void()> action) = 0;
+
+ private:
+  const HttpRequest request_;
+};
+
+}  // namespace trtmc

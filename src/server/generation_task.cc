@@ -1,0 +1,94 @@
+#include "server/generation_task.h"
+
+#include <utility>
+
+namespace trtmc {
+namespace {
+
+class GenerationTask final : public EventPump::Task {
+ public:
+  GenerationTask(std::shared_ptr<Exchange> exchange, GenerationJob job,
+                 const std::function<void()>& wake)
+      : exchange_(std::move(exchange)),
+        model_(std::move(job.model)),
+        writer_(std::move(job.writer)) {
+    for (GenerationRequest& request : job.requests) {
+      for (int i = 0; i < request.n; ++i) builders_.emplace_back(job.parser);
+      const int first = static_cast<int>(builders_.size()) - request.n;
+      const bool scored = request.echo_logprobs;
+      prompts_.push_back({first, scored, model_->engine.submit(std::move(request), wake)});
+    }
+    writer_->begin();
+  }
+
+  bool advance() override {
+    bool all_ended = true;
+    for (size_t i = 0; i < prompts_.size(); ++i) {
+      Prompt& prompt = prompts_[i];
+      while (auto event = prompt.stream.poll()) {
+        if (event->finish == FinishReason::kError) {
+          writer_->fail(api_error(Error(event->error_code, event->error)));
+          return false;  // The other streams die, which cancels them.
+        }
+        if (std::exchange(prompt.scores_wanted, false)) {
+          writer_->score_prompt(static_cast<int>(i), prompt.stream.prompt_scores());
+        }
+        take(prompt.first_choice + static_cast<int>(event->choice), std::move(*event));
+      }
+      all_ended = all_ended && prompt.stream.has_ended();
+    }
+    if (all_ended) writer_->end(usage());
+    return !all_ended;
+  }
+
+  void cancel() override {
+    for (Prompt& prompt : prompts_) prompt.stream.cancel();
+  }
+
+ private:
+  struct Prompt {
+    int first_choice;
+    bool scores_wanted;
+    TokenStream stream;
+  };
+
+  void take(int choice, TokenEvent event) {
+    AnswerBuilder& builder = builders_[static_cast<size_t>(choice)];
+    const bool is_last = event.finish.has_value();
+    Delta delta = builder.take(std::move(event));
+    if (delta.token || delta.has_text()) writer_->add(choice, delta);
+    if (!is_last) return;
+    const Delta rest = builder.finish();
+    if (rest.has_text()) writer_->add(choice, rest);
+    writer_->end_choice(choice, builder.answer());
+  }
+
+  Usage usage() const {
+    Usage sum;
+    for (const Prompt& prompt : prompts_) {
+      const Usage usage = prompt.stream.usage();
+      sum.prompt_tokens += usage.prompt_tokens;
+      sum.completion_tokens += usage.completion_tokens;
+      sum.cached_tokens += usage.cached_tokens;
+    }
+    return sum;
+  }
+
+  // The model is declared before the streams, the exchange before all: they die in reverse.
+  std::shared_ptr<Exchange> exchange_;
+  std::shared_ptr<ServedModel> model_;
+  std::unique_ptr<AnswerWriter> writer_;
+  std::vector<AnswerBuilder> builders_;  // [choice]
+  std::vector<Prompt> prompts_;
+};
+
+}  // namespace
+
+void start_generation(EventPump& pump, std::shared_ptr<Exchange> exchange, GenerationJob job) {
+  const EventPump::TaskId id = pump.reserve();
+  pump.add(id, std::make_unique<GenerationTask>(exchange, std::move(job),
+                                                [&pump, id] { pump.wake(id); }));
+  exchange->on_gone([&pump, id] { pump.cancel(id); });
+}
+
+}  // namespace trtmc

@@ -1,0 +1,61 @@
+// HTTP/1.1 over TCP or TLS: connections, limits, timeouts, streams. What a request means is the
+// handler's business.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "server/exchange.h"
+
+namespace trtmc {
+
+struct HttpServerOptions {
+  std::string host = "127.0.0.1";  // A name or an address.
+  uint16_t port = 8080;            // 0: one that is free.
+  std::filesystem::path tls_cert;  // PEM, with its chain; both or none.
+  std::filesystem::path tls_key;
+  int max_connections = 1024;                  // Beyond it new ones are told 503 and closed.
+  size_t max_header_bytes = size_t{16} << 10;  // 431 beyond it.
+  size_t max_body_bytes = size_t{8} << 20;     // 413 beyond it.
+  size_t max_unsent_bytes = size_t{1}
+                            << 20;  // Of a stream; a client that lets more pile up is cut off.
+  std::chrono::milliseconds header_timeout{
+      10'000};  // From the connection, or a request's first byte: 408.
+  std::chrono::milliseconds body_timeout{30'000};  // From the headers' end: 408.
+  std::chrono::milliseconds idle_timeout{75'000};  // Between requests: closed.
+  std::chrono::milliseconds send_timeout{30'000};  // Without any byte taken: cut off.
+  std::chrono::milliseconds heartbeat{
+      15'000};  // Without a piece of a stream of events: a comment is sent.
+};
+
+class HttpServer {
+ public:
+  // Called on the server's thread for every request that came whole, so it must be quick.
+  using Handler = std::function<void(std::shared_ptr<Exchange>)>;
+
+  // Listens and serves from now on. Throws kInvalidArgument (host, certificate), kNotFound (a
+  // file), kExhausted (the port is taken, no descriptors are left).
+  HttpServer(const HttpServerOptions& options, Handler handler);
+  ~HttpServer();  // Cuts off what still runs.
+  HttpServer(const HttpServer&) = delete;
+
+  uint16_t port() const;
+  std::string url() const;  // "http://127.0.0.1:8080"
+
+  int open_connections() const;
+
+  // Takes no more connections, closes those without a request, and the others after their answers.
+  void drain();
+  // Waits until no connection is left, or until `deadline`. True if none is.
+  bool await_drained(std::chrono::steady_clock::time_point deadline);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace trtmc
