@@ -33,7 +33,7 @@ constexpr char kEndpoint[] = "https://hub.test";
 constexpr size_t kMostAnswers = 10;  // What "@0" to "@9" can name.
 
 struct Answer {
-  trtmc::HttpResponse response;
+  trtmc::FetchResponse response;
   std::string body;
   bool cut = false;
 };
@@ -89,8 +89,8 @@ class ScriptedTransport : public trtmc::Transport {
   ScriptedTransport(const std::vector<Answer>& answers, size_t& next, size_t piece)
       : answers_(answers), next_(next), piece_(piece) {}
 
-  trtmc::HttpResponse get(const trtmc::HttpRequest& request, const trtmc::BodySink& sink,
-                          const std::stop_token& stop) override {
+  trtmc::FetchResponse get(const trtmc::FetchRequest& request, const trtmc::BodySink& sink,
+                           const std::stop_token& stop) override {
     TRTMC_CHECK(request.url.starts_with("https://"), "an address that is not encrypted");
     const auto origin = trtmc::url_origin(request.url);
     TRTMC_CHECK(origin, "an address that is none");

@@ -69,6 +69,11 @@ struct CommandParser::Impl {
     // How often it may be given is for apply() to say.
     return option->group(heading)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   }
+  static void take_all(Declared& repeated) {
+    repeated.repeatable = true;
+    repeated.option->expected(1, CLI::detail::expected_max_vector_size);
+    repeated.option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  }
   Declared& find(std::string_view name) {
     const CLI::Option* const option = app.get_option(std::string(name));
     const auto found = std::find_if(declared.begin(), declared.end(),
@@ -144,6 +149,11 @@ void CommandParser::positional(std::string_view name, std::string_view help, boo
   impl_->declared.push_back({option, std::move(set)});
 }
 
+void CommandParser::positionals(std::string_view name, std::string_view help, Setter set) {
+  positional(name, help, true, std::move(set));
+  impl_->take_all(impl_->declared.back());
+}
+
 void CommandParser::flag(std::string_view name, std::string_view help, bool& target) {
   flag(name, help, [&target](const std::string& text) { target = parse_boolean(text); });
 }
@@ -165,11 +175,8 @@ void CommandParser::option(std::string_view names, std::string_view value, std::
 void CommandParser::repeatable(std::string_view name, std::string_view value, std::string_view help,
                                Setter set) {
   option(name, value, help, std::move(set));
-  impl_->declared.back().repeatable = true;
-  CLI::Option* const added = impl_->declared.back().option;
-  added->expected(1, CLI::detail::expected_max_vector_size);
-  added->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  added->allow_extra_args(false);
+  impl_->take_all(impl_->declared.back());
+  impl_->declared.back().option->allow_extra_args(false);
 }
 
 void CommandParser::shared_option(std::string_view name, std::string_view value,

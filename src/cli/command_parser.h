@@ -31,6 +31,8 @@ class CommandParser {
   // The heading in --help over the options declared after it.
   void group(std::string_view heading);
   void positional(std::string_view name, std::string_view help, bool required, Setter set);
+  // At least one; the last positional there is.
+  void positionals(std::string_view name, std::string_view help, Setter set);
   void flag(std::string_view name, std::string_view help, bool& target);
   // A flag with an effect of its own; `set` gets "true".
   void flag(std::string_view name, std::string_view help, Setter set);

@@ -14,6 +14,7 @@ void execute(const ListCommand& command, Console& console);
 void execute(const RmCommand& command, Console& console);
 void execute(const RunCommand& command, Console& console);
 void execute(const ChatCommand& command, Console& console);
+void execute(const ServeCommand& command, Console& console);
 void execute(const PromptCommand& command, Console& console);
 void execute(const TokenizeCommand& command, Console& console);
 void execute(const DetokenizeCommand& command, Console& console);

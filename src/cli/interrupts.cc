@@ -58,6 +58,7 @@ struct SignalWatch {
   std::optional<termios> terminal_modes;  // To be restored before the end.
 
   [[noreturn]] void loop();
+  bool pass_on(int number);
   void on_interrupt();
   void on_termination(int number);
   void restore_terminal() const;
@@ -77,6 +78,13 @@ SignalWatch& watch() {
 void SignalWatch::restore_terminal() const {
   if (!terminal_modes || tcgetpgrp(STDIN_FILENO) != getpgrp()) return;
   tcsetattr(STDIN_FILENO, TCSANOW, &*terminal_modes);
+}
+
+bool SignalWatch::pass_on(int number) {
+  if (scope == nullptr || !scope->signal_action_) return false;
+  if (number != SIGHUP) ended_by = number == SIGTERM ? SIGTERM : 0;
+  scope->signal_action_(number);
+  return true;
 }
 
 void SignalWatch::on_interrupt() {
@@ -106,6 +114,7 @@ void SignalWatch::loop() {
     if (got < 0 && errno == EINTR) continue;
     TRTMC_CHECK(got == 1, "the pipe of signals is gone");
     const std::lock_guard lock(mutex);
+    if (pass_on(number)) continue;
     number == SIGINT ? on_interrupt() : on_termination(number);
   }
 }
@@ -135,6 +144,13 @@ InterruptScope::InterruptScope(std::function<void()> action, Termination termina
   const std::lock_guard lock(watch().mutex);
   outer_ = std::exchange(watch().scope, this);
   if (action_ && std::exchange(watch().kept, false)) action_();
+}
+
+InterruptScope::InterruptScope(std::function<void(int)> action)
+    : signal_action_(std::move(action)), termination_(Termination::kActs) {
+  const std::lock_guard lock(watch().mutex);
+  outer_ = std::exchange(watch().scope, this);
+  if (std::exchange(watch().kept, false)) signal_action_(SIGINT);
 }
 
 InterruptScope::~InterruptScope() {

@@ -36,6 +36,9 @@ class InterruptScope {
   // this one has kept a Ctrl-C.
   explicit InterruptScope(std::function<void()> action,
                           Termination termination = Termination::kAtOnce);
+  // Every one of the three signals calls `action` with its number, each time; when to end is its
+  // business alone. If that is because of the last one, throw Interrupted.
+  explicit InterruptScope(std::function<void(int)> action);
   ~InterruptScope();  // Waits for an action that is running.
   InterruptScope(const InterruptScope&) = delete;
   InterruptScope& operator=(const InterruptScope&) = delete;
@@ -46,6 +49,7 @@ class InterruptScope {
   friend struct SignalWatch;
 
   std::function<void()> action_;
+  std::function<void(int)> signal_action_;
   Termination termination_;
   InterruptScope* outer_;
 };

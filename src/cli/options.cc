@@ -345,6 +345,10 @@ Command parse_bench(Arguments arguments, const Settings& settings) {
   return command;
 }
 
+Command parse_serve(Arguments arguments, const Settings& settings) {
+  return parse_serve_command(arguments, settings);
+}
+
 struct CommandEntry {
   std::string_view name;
   std::string_view summary;
@@ -355,6 +359,7 @@ constexpr CommandEntry kCommands[] = {
     {"pull", "download a checkpoint from the Hugging Face hub", parse_pull},
     {"run", "answer one prompt", parse_run},
     {"chat", "hold a conversation", parse_chat},
+    {"serve", "answer requests over HTTP, as OpenAI's API does", parse_serve},
     {"prompt", "print the exact prompt for a conversation", parse_prompt},
     {"tokenize", "print the token ids of a text", parse_tokenize},
     {"detokenize", "print the text of token ids", parse_detokenize},

@@ -12,6 +12,7 @@
 #include "builder/build_plan.h"
 #include "cli/command_description.h"
 #include "cli/console.h"
+#include "cli/serve_options.h"
 #include "cli/settings.h"
 #include "engine/engine.h"
 #include "engine/loaded_model.h"
@@ -128,7 +129,7 @@ struct InspectCommand {
 using Command =
     std::variant<HelpCommand, VersionCommand, BuildCommand, PullCommand, ListCommand, RmCommand,
                  RunCommand, ChatCommand, PromptCommand, TokenizeCommand, DetokenizeCommand,
-                 ScoreCommand, VerifyCommand, InspectCommand, BenchCommand>;
+                 ScoreCommand, VerifyCommand, InspectCommand, BenchCommand, ServeCommand>;
 
 // `arguments` without the program's name. Throws kInvalidArgument with a hint.
 Command parse_command_line(std::span<const std::string> arguments, const Settings& settings);

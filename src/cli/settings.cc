@@ -20,6 +20,19 @@ constexpr SharedOption kSharedOptions[] = {
     {"cpu-isa", "TRTMC_CPU_ISA"},   {"seed", "TRTMC_SEED"},
     {"quiet", "TRTMC_QUIET"},       {"verbose", "TRTMC_VERBOSE"},
     {"log-file", "TRTMC_LOG_FILE"},
+    {"host", "TRTMC_HOST"},
+    {"port", "TRTMC_PORT"},
+    {"api-key-file", "TRTMC_API_KEY_FILE"},
+    {"tls-cert", "TRTMC_TLS_CERT"},
+    {"tls-key", "TRTMC_TLS_KEY"},
+    {"max-queue", "TRTMC_MAX_QUEUE"},
+    {"max-connections", "TRTMC_MAX_CONNECTIONS"},
+    {"max-body", "TRTMC_MAX_BODY"},
+    {"max-unsent", "TRTMC_MAX_UNSENT"},
+    {"request-timeout", "TRTMC_REQUEST_TIMEOUT"},
+    {"idle-timeout", "TRTMC_IDLE_TIMEOUT"},
+    {"drain-seconds", "TRTMC_DRAIN_SECONDS"},
+    {"log-format", "TRTMC_LOG_FORMAT"},
 };
 constexpr uint64_t kMaxConfigBytes = 1 << 20;
 

@@ -50,7 +50,7 @@ void check_content_range(const std::string& header, uint64_t first, uint64_t byt
   if (const auto total = take_number(rest)) refuse_size(*total, bytes);
 }
 
-void check_content_length(const HttpResponse& response, uint64_t bytes) {
+void check_content_length(const FetchResponse& response, uint64_t bytes) {
   const std::string header = response.header("content-length");
   std::string_view rest = header;
   if (const auto length = take_number(rest)) refuse_size(*length, bytes);
@@ -78,7 +78,7 @@ void receive_chunk(HubConnection& connection, FileFetch& file, size_t chunk) {
   const bool is_whole = range.first == 0 && range.last + 1 == file.bytes;
   bool checked = false;
   connection.get(file.path, range,
-                 [&](const HttpResponse& response, std::span<const std::byte> bytes) {
+                 [&](const FetchResponse& response, std::span<const std::byte> bytes) {
                    if (response.status == 200 && !is_whole) file.ranges_ignored = true;
                    if (file.ranges_ignored) return false;
                    if (!checked && response.status == 200) {
@@ -101,7 +101,7 @@ void receive_whole(HubConnection& connection, FileFetch& file) {
   for (size_t chunk = 0; chunk < partial.num_chunks(); ++chunk) partial.restart(chunk);
   size_t chunk = 0;
   connection.get(
-      file.path, {}, [&](const HttpResponse& response, std::span<const std::byte> bytes) {
+      file.path, {}, [&](const FetchResponse& response, std::span<const std::byte> bytes) {
         check_content_length(response, file.bytes);
         while (!bytes.empty()) {
           if (chunk < partial.num_chunks() && is_done(partial, chunk)) ++chunk;

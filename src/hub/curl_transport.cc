@@ -25,7 +25,7 @@ constexpr long kBufferBytes = 256 << 10;
 struct Exchange {
   const BodySink& sink;
   const std::stop_token& stop;
-  HttpResponse response;
+  FetchResponse response;
   size_t header_bytes = 0;
   bool sink_has_enough = false;
   std::exception_ptr thrown = {};  // By the sink: libcurl is C, and no exception may cross it.
@@ -96,8 +96,8 @@ class CurlTransport : public Transport {
     if (!curl_) throw Error(ErrorCode::kExhausted, "no memory for a connection");
   }
 
-  HttpResponse get(const HttpRequest& request, const BodySink& sink,
-                   const std::stop_token& stop) override {
+  FetchResponse get(const FetchRequest& request, const BodySink& sink,
+                    const std::stop_token& stop) override {
     Exchange exchange{sink, stop, {}};
     char detail[CURL_ERROR_SIZE] = "";
     configure(request, exchange, detail);
@@ -118,7 +118,7 @@ class CurlTransport : public Transport {
 
  private:
   // Connections stay open from one exchange to the next; everything else is set anew.
-  void configure(const HttpRequest& request, Exchange& exchange, char* detail) {
+  void configure(const FetchRequest& request, Exchange& exchange, char* detail) {
     CURL* const curl = curl_.get();
     curl_easy_reset(curl);
     curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, detail);

@@ -24,7 +24,7 @@ std::string lower(std::string_view text) {
 
 }  // namespace
 
-void read_header_line(std::string_view line, HttpResponse& response) {
+void read_header_line(std::string_view line, FetchResponse& response) {
   if (line.starts_with("HTTP/")) {
     response = {};
     const size_t blank = std::min(line.find(' '), line.size());

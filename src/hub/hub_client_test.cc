@@ -45,7 +45,7 @@ std::string listing_json() {
 }
 
 // Part of `text` as a server that knows ranges gives it.
-FakeAnswer part_of(std::string_view text, const HttpRequest& request) {
+FakeAnswer part_of(std::string_view text, const FetchRequest& request) {
   if (!request.first)
     return {.headers = {{"content-length", std::to_string(text.size())}},
             .body = std::string(text)};
@@ -57,7 +57,7 @@ FakeAnswer part_of(std::string_view text, const HttpRequest& request) {
 }
 
 // A hub that holds one model, honestly.
-FakeAnswer honest(const HttpRequest& request) {
+FakeAnswer honest(const FetchRequest& request) {
   if (request.url.ends_with("/api/models/owner/name/revision/main?blobs=true")) {
     return {.body = listing_json()};
   }
@@ -70,7 +70,7 @@ FakeAnswer honest(const HttpRequest& request) {
   return {.status = 404};
 }
 
-bool is_for_weights(const HttpRequest& request) {
+bool is_for_weights(const FetchRequest& request) {
   return request.url.ends_with("model.safetensors");
 }
 
@@ -125,7 +125,7 @@ TEST_F(HubClientTest, PutsFilesWhereHuggingFaceLooksForThem) {
 TEST_F(HubClientTest, FetchesLargeFilesInChunks) {
   pull();
   std::vector<uint64_t> firsts;
-  for (const HttpRequest& request : network_->requests()) {
+  for (const FetchRequest& request : network_->requests()) {
     if (is_for_weights(request)) firsts.push_back(*request.first);
   }
   EXPECT_THAT(firsts, testing::UnorderedElementsAre(0, 10, 20, 30));
@@ -147,7 +147,7 @@ TEST_F(HubClientTest, ADamagedSizeIsNoFileAndIsFetchedAnew) {
 }
 
 TEST_F(HubClientTest, GoesOnWhereACutDownloadStopped) {
-  const Error error = refusal([](const HttpRequest& request) {
+  const Error error = refusal([](const FetchRequest& request) {
     FakeAnswer answer = honest(request);
     if (!is_for_weights(request)) return answer;
     if (*request.first % 10 != 0) return FakeAnswer{.status = 503};
@@ -159,7 +159,7 @@ TEST_F(HubClientTest, GoesOnWhereACutDownloadStopped) {
   EXPECT_FALSE(fs::exists(repository() / "refs" / "main"));
   EXPECT_FALSE(fs::exists(repository() / "snapshots"));
   expect_whole(pull());
-  for (const HttpRequest& request : network_->requests()) {
+  for (const FetchRequest& request : network_->requests()) {
     if (is_for_weights(request)) {
       EXPECT_GE(*request.first, 6u);
     }
@@ -167,7 +167,7 @@ TEST_F(HubClientTest, GoesOnWhereACutDownloadStopped) {
 }
 
 TEST_F(HubClientTest, AServerThatIgnoresRangesGivesTheFileInOnePiece) {
-  expect_whole(pull([](HttpRequest request) {
+  expect_whole(pull([](FetchRequest request) {
     if (is_for_weights(request)) request.first = {};
     return honest(request);
   }));
@@ -175,14 +175,14 @@ TEST_F(HubClientTest, AServerThatIgnoresRangesGivesTheFileInOnePiece) {
 
 TEST_F(HubClientTest, AServerThatIgnoresSomeRangesIsNoDangerEither) {
   int times = 0;
-  expect_whole(pull([&](HttpRequest request) {
+  expect_whole(pull([&](FetchRequest request) {
     if (is_for_weights(request) && ++times % 2 == 0) request.first = {};
     return honest(request);
   }));
 }
 
 TEST_F(HubClientTest, RefusesBytesThatHashToSomethingElse) {
-  const Error error = refusal([](const HttpRequest& request) {
+  const Error error = refusal([](const FetchRequest& request) {
     FakeAnswer answer = honest(request);
     if (is_for_weights(request)) answer.body[0] ^= 1;
     return answer;
@@ -195,7 +195,7 @@ TEST_F(HubClientTest, RefusesBytesThatHashToSomethingElse) {
 }
 
 TEST_F(HubClientTest, RefusesAnotherPartThanTheOneAskedFor) {
-  const Error error = refusal([](const HttpRequest& request) {
+  const Error error = refusal([](const FetchRequest& request) {
     FakeAnswer answer = honest(request);
     if (is_for_weights(request)) answer.headers["content-range"] = "bytes 5-14/36";
     return answer;
@@ -204,7 +204,7 @@ TEST_F(HubClientTest, RefusesAnotherPartThanTheOneAskedFor) {
 }
 
 TEST_F(HubClientTest, RefusesAFileOfAnotherSize) {
-  const Error error = refusal([](const HttpRequest& request) {
+  const Error error = refusal([](const FetchRequest& request) {
     FakeAnswer answer = honest(request);
     if (is_for_weights(request)) {
       answer.headers["content-range"] =
@@ -216,7 +216,7 @@ TEST_F(HubClientTest, RefusesAFileOfAnotherSize) {
 }
 
 TEST_F(HubClientTest, RefusesMoreBytesThanWereAskedFor) {
-  const Error error = refusal([](const HttpRequest& request) {
+  const Error error = refusal([](const FetchRequest& request) {
     FakeAnswer answer = honest(request);
     if (is_for_weights(request)) answer.body += std::string(100, 'x');
     return answer;
@@ -226,7 +226,7 @@ TEST_F(HubClientTest, RefusesMoreBytesThanWereAskedFor) {
 }
 
 TEST_F(HubClientTest, AnAnswerThatEndsEarlyIsTriedAgainAndNotForEver) {
-  const Error error = refusal([](const HttpRequest& request) {
+  const Error error = refusal([](const FetchRequest& request) {
     FakeAnswer answer = honest(request);
     if (is_for_weights(request)) answer.body.clear();
     return answer;
@@ -236,7 +236,7 @@ TEST_F(HubClientTest, AnAnswerThatEndsEarlyIsTriedAgainAndNotForEver) {
 }
 
 TEST_F(HubClientTest, AStopKeepsWhatHasArrived) {
-  EXPECT_THROW(pull([&](const HttpRequest& request) {
+  EXPECT_THROW(pull([&](const FetchRequest& request) {
                  FakeAnswer answer = honest(request);
                  if (!is_for_weights(request)) return answer;
                  if (*request.first > 0) stop_.request_stop();
@@ -261,13 +261,13 @@ TEST_F(HubClientTest, WaitsForAnotherProgramsDownloadAndUsesIt) {
     lock.reset();
   });
   expect_whole(pull());
-  for (const HttpRequest& request : network_->requests()) EXPECT_FALSE(is_for_weights(request));
+  for (const FetchRequest& request : network_->requests()) EXPECT_FALSE(is_for_weights(request));
 }
 
 TEST_F(HubClientTest, ABranchThatMovedSharesItsUnchangedBlobs) {
   pull();
   const std::string next = "b07cc9a04f16550a088caea529712d1d335b0ac1";
-  const Snapshot moved = pull([&](HttpRequest request) {
+  const Snapshot moved = pull([&](FetchRequest request) {
     const size_t at = request.url.find(next);
     if (at != std::string::npos) request.url.replace(at, next.size(), kCommit);
     FakeAnswer answer = honest(request);
@@ -302,7 +302,7 @@ TEST_F(HubClientTest, WithoutSymlinksASnapshotHoldsCopies) {
 
 TEST_F(HubClientTest, ACommitIsAnsweredWithThatCommitOrRefused) {
   network_ = std::make_unique<FakeNetwork>(
-      [](const HttpRequest&) { return FakeAnswer{.body = listing_json()}; });
+      [](const FetchRequest&) { return FakeAnswer{.body = listing_json()}; });
   const HubSource other{{"owner", "name"}, std::string(40, 'c')};
   const Error error = error_of([&] { client().pull(other, observer_, stop_.get_token()); });
   EXPECT_EQ(error.code(), ErrorCode::kCorrupt);
@@ -314,7 +314,7 @@ TEST_F(HubClientTest, AModelThatNobodyCanUseIsRefusedBeforeItsWeights) {
     throw Error(ErrorCode::kUnsupported, "no such family");
   };
   EXPECT_STREQ(refusal(honest).what(), "owner/name: no such family");
-  for (const HttpRequest& request : network_->requests()) EXPECT_FALSE(is_for_weights(request));
+  for (const FetchRequest& request : network_->requests()) EXPECT_FALSE(is_for_weights(request));
 }
 
 TEST_F(HubClientTest, ProgressRunsToTheTotal) {

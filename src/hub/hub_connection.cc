@@ -51,16 +51,16 @@ HubConnection::HubConnection(std::unique_ptr<Transport> transport, std::string e
   origin_ = *origin;
 }
 
-HttpResponse HubConnection::get(const std::string& path, std::optional<Range> range,
-                                const BodySink& sink) {
-  HttpRequest request{endpoint_ + path, {}, {}, {}};
+FetchResponse HubConnection::get(const std::string& path, std::optional<Range> range,
+                                 const BodySink& sink) {
+  FetchRequest request{endpoint_ + path, {}, {}, {}};
   if (range) {
     request.first = range->first;
     request.last = range->last;
   }
   for (int redirects = 0; redirects <= kMaxRedirects; ++redirects) {
     request.token = url_origin(request.url) == origin_ ? token_ : "";
-    HttpResponse response = exchange(request, sink);
+    FetchResponse response = exchange(request, sink);
     if (is_success(response.status)) return response;
     if (!is_redirect(response.status)) refuse(response);
     request.url = redirected(request.url, response);
@@ -69,9 +69,9 @@ HttpResponse HubConnection::get(const std::string& path, std::optional<Range> ra
               fmt::format("the server redirects more than {} times", kMaxRedirects));
 }
 
-HttpResponse HubConnection::exchange(const HttpRequest& request, const BodySink& sink) {
+FetchResponse HubConnection::exchange(const FetchRequest& request, const BodySink& sink) {
   size_t ignored = 0;
-  const BodySink only_success = [&](const HttpResponse& response,
+  const BodySink only_success = [&](const FetchResponse& response,
                                     std::span<const std::byte> bytes) {
     if (is_success(response.status)) return sink(response, bytes);
     ignored += bytes.size();
@@ -87,7 +87,7 @@ HttpResponse HubConnection::exchange(const HttpRequest& request, const BodySink&
   }
 }
 
-std::string HubConnection::redirected(const std::string& url, const HttpResponse& response) const {
+std::string HubConnection::redirected(const std::string& url, const FetchResponse& response) const {
   const std::string location = response.header("location");
   const auto next = location.empty() ? std::nullopt : resolve_url(url, location);
   if (!next || !url_origin(*next)) {
@@ -103,7 +103,7 @@ std::string HubConnection::redirected(const std::string& url, const HttpResponse
   return *next;
 }
 
-void HubConnection::refuse(const HttpResponse& response) const {
+void HubConnection::refuse(const FetchResponse& response) const {
   const int status = response.status;
   const std::string code = response.header("x-error-code");
   if (is_transient(status)) {
@@ -145,7 +145,7 @@ std::string HubConnection::get_text(const std::string& path, size_t max_bytes,
   while (true) {
     std::string text;
     try {
-      get(path, {}, [&](const HttpResponse&, std::span<const std::byte> bytes) {
+      get(path, {}, [&](const FetchResponse&, std::span<const std::byte> bytes) {
         if (bytes.size() > max_bytes - text.size()) {
           throw Error(ErrorCode::kCorrupt,
                       fmt::format("the server sends more than {} bytes", max_bytes));

@@ -27,16 +27,16 @@ class HubConnection {
   // GETs `path` (which begins with a slash) of the endpoint. The sink gets the body of an answer
   // 200 or 206, which is then returned. Throws TransientFailure where trying again may help (no
   // answer, 408, 429, 5xx), DownloadStopped, or an Error for a refusal.
-  HttpResponse get(const std::string& path, std::optional<Range> range, const BodySink& sink);
+  FetchResponse get(const std::string& path, std::optional<Range> range, const BodySink& sink);
 
   // The body of an answer 200, tried again as `policy` says; a server that can't be reached at all
   // is not. Throws kCorrupt if it has more than `max_bytes`.
   std::string get_text(const std::string& path, size_t max_bytes, const RetryPolicy& policy);
 
  private:
-  HttpResponse exchange(const HttpRequest& request, const BodySink& sink);
-  std::string redirected(const std::string& url, const HttpResponse& response) const;
-  [[noreturn]] void refuse(const HttpResponse& response) const;
+  FetchResponse exchange(const FetchRequest& request, const BodySink& sink);
+  std::string redirected(const std::string& url, const FetchResponse& response) const;
+  [[noreturn]] void refuse(const FetchResponse& response) const;
 
   std::unique_ptr<Transport> transport_;
   std::string endpoint_;

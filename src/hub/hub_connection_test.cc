@@ -32,7 +32,7 @@ class HubConnectionTest : public testing::Test {
   }
   std::vector<std::string> tokens() const {
     std::vector<std::string> tokens;
-    for (const HttpRequest& request : network_->requests()) tokens.push_back(request.token);
+    for (const FetchRequest& request : network_->requests()) tokens.push_back(request.token);
     return tokens;
   }
 
@@ -42,7 +42,7 @@ class HubConnectionTest : public testing::Test {
 
 // Sends the first request to `location`, and answers the second.
 FakeNetwork::Answer redirect_to(const std::string& location) {
-  return [location, first = true](const HttpRequest&) mutable {
+  return [location, first = true](const FetchRequest&) mutable {
     if (!std::exchange(first, false)) return FakeAnswer{.body = "there"};
     return FakeAnswer{.status = 302, .headers = {{"location", location}}, .body = "moved"};
   };
@@ -76,7 +76,7 @@ TEST_F(HubConnectionTest, ARedirectGoesToAWebAddress) {
 }
 
 TEST_F(HubConnectionTest, RedirectsEnd) {
-  const Error error = refusal([](const HttpRequest&) {
+  const Error error = refusal([](const FetchRequest&) {
     return FakeAnswer{.status = 307, .headers = {{"location", "/a"}}};
   });
   EXPECT_STREQ(error.what(), "the server redirects more than 10 times");
@@ -86,7 +86,7 @@ TEST_F(HubConnectionTest, RedirectsEnd) {
 TEST_F(HubConnectionTest, TriesAgainWhatMayPass) {
   for (const int status : {408, 429, 500, 502, 503, 504}) {
     int times = 0;
-    EXPECT_EQ(get([&](const HttpRequest&) {
+    EXPECT_EQ(get([&](const FetchRequest&) {
                 return ++times < 3 ? FakeAnswer{.status = status, .body = "busy"}
                                    : FakeAnswer{.body = "well"};
               }),
@@ -95,13 +95,13 @@ TEST_F(HubConnectionTest, TriesAgainWhatMayPass) {
 }
 
 TEST_F(HubConnectionTest, GivesUpWhatDoesNotPass) {
-  const Error error = refusal([](const HttpRequest&) { return FakeAnswer{.status = 503}; });
+  const Error error = refusal([](const FetchRequest&) { return FakeAnswer{.status = 503}; });
   EXPECT_EQ(error.code(), ErrorCode::kNotFound);
   EXPECT_STREQ(error.what(), "the server is in trouble (503) (3 attempts)");
 }
 
 TEST_F(HubConnectionTest, AServerThatIsNotThereIsAskedOnce) {
-  const Error error = refusal([](const HttpRequest&) -> FakeAnswer {
+  const Error error = refusal([](const FetchRequest&) -> FakeAnswer {
     throw TransientFailure{"no connection", 0, true};
   });
   EXPECT_STREQ(error.what(), "https://hub.example:443: no connection");
@@ -111,19 +111,19 @@ TEST_F(HubConnectionTest, AServerThatIsNotThereIsAskedOnce) {
 TEST_F(HubConnectionTest, WaitsAsLongAsTheServerAsksButNotForHours) {
   int times = 0;
   const auto start = std::chrono::steady_clock::now();
-  get([&](const HttpRequest&) {
+  get([&](const FetchRequest&) {
     return ++times < 2 ? FakeAnswer{.status = 429, .retry_after_s = 1} : FakeAnswer{};
   });
   EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
   const Error error =
-      refusal([](const HttpRequest&) { return FakeAnswer{.status = 429, .retry_after_s = 3600}; });
+      refusal([](const FetchRequest&) { return FakeAnswer{.status = 429, .retry_after_s = 3600}; });
   EXPECT_EQ(error.code(), ErrorCode::kExhausted);
   EXPECT_THAT(error.what(), HasSubstr("asks to wait 3600 s"));
 }
 
 TEST_F(HubConnectionTest, ARefusalSaysWhatItMeans) {
   const auto answering = [](int status, const std::string& code) {
-    return [=](const HttpRequest&) {
+    return [=](const FetchRequest&) {
       return FakeAnswer{.status = status, .headers = {{"x-error-code", code}}};
     };
   };
@@ -138,7 +138,7 @@ TEST_F(HubConnectionTest, ARefusalSaysWhatItMeans) {
 }
 
 TEST_F(HubConnectionTest, WhatAServerSaysCanNotCommandATerminal) {
-  const Error error = refusal([](const HttpRequest&) {
+  const Error error = refusal([](const FetchRequest&) {
     return FakeAnswer{.status = 400,
                       .headers = {{"x-error-message", "\x1b[2J" + std::string(1000, 'x')}}};
   });
@@ -148,13 +148,13 @@ TEST_F(HubConnectionTest, WhatAServerSaysCanNotCommandATerminal) {
 
 TEST_F(HubConnectionTest, AnEndlessBodyEnds) {
   const Error error =
-      refusal([](const HttpRequest&) { return FakeAnswer{.body = std::string(1000, 'x')}; });
+      refusal([](const FetchRequest&) { return FakeAnswer{.body = std::string(1000, 'x')}; });
   EXPECT_EQ(error.code(), ErrorCode::kCorrupt);
   EXPECT_STREQ(error.what(), "the server sends more than 100 bytes");
 }
 
 TEST_F(HubConnectionTest, AStopEndsTheWaiting) {
-  EXPECT_THROW(get([&](const HttpRequest&) {
+  EXPECT_THROW(get([&](const FetchRequest&) {
                  stop_.request_stop();
                  return FakeAnswer{.status = 503};
                }),

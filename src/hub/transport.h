@@ -14,14 +14,14 @@
 
 namespace trtmc {
 
-struct HttpRequest {
+struct FetchRequest {
   std::string url;
   std::string token;              // Sent as "Authorization: Bearer …"; empty: none.
   std::optional<uint64_t> first;  // Asks for the bytes [first, last] alone.
   std::optional<uint64_t> last;
 };
 
-struct HttpResponse {
+struct FetchResponse {
   int status = 0;
   std::map<std::string, std::string> headers;  // Names in lower case; of equal names the last.
   int retry_after_s = 0;                       // 0: not said.
@@ -36,7 +36,7 @@ struct HttpResponse {
 // Takes the body as it comes. `response` has the status and all headers. False: enough, the rest
 // is not wanted; the exchange then ends as if the body did.
 using BodySink =
-    std::function<bool(const HttpResponse& response, std::span<const std::byte> bytes)>;
+    std::function<bool(const FetchResponse& response, std::span<const std::byte> bytes)>;
 
 // An exchange failed in a way that trying again may mend.
 struct TransientFailure {
@@ -52,8 +52,8 @@ class Transport {
   // GET. What the server answers, whatever its status, is a response. Throws TransientFailure if
   // there is no answer, or its body ends early. Gives up soon once `stop` is requested, with a
   // TransientFailure. One call at a time.
-  virtual HttpResponse get(const HttpRequest& request, const BodySink& sink,
-                           const std::stop_token& stop) = 0;
+  virtual FetchResponse get(const FetchRequest& request, const BodySink& sink,
+                            const std::stop_token& stop) = 0;
 };
 
 // Each thread of a download has a transport of its own.

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "server/http_message.h"
 
@@ -30,6 +31,10 @@ class Exchange {
   // `action` is called once if the client goes before the end, or is cut off: at once if it has
   // been already. It must be quick. Setting another forgets the first.
   virtual void on_gone(std::function<void()> action) = 0;
+
+  // For the log of requests; before the answer's end.
+  virtual void note_model(std::string_view name) { (void)name; }
+  virtual void note_tokens(int prompt, int completion) { (void)prompt, (void)completion; }
 
  private:
   const HttpRequest request_;

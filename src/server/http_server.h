@@ -8,8 +8,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "server/exchange.h"
+#include "server/served_request.h"
 
 namespace trtmc {
 
@@ -18,18 +20,19 @@ struct HttpServerOptions {
   uint16_t port = 8080;            // 0: one that is free.
   std::filesystem::path tls_cert;  // PEM, with its chain; both or none.
   std::filesystem::path tls_key;
+  std::vector<std::string> cors_origins;  // That browsers may ask from; "*": all.
+
   int max_connections = 1024;                  // Beyond it new ones are told 503 and closed.
   size_t max_header_bytes = size_t{16} << 10;  // 431 beyond it.
   size_t max_body_bytes = size_t{8} << 20;     // 413 beyond it.
-  size_t max_unsent_bytes = size_t{1}
-                            << 20;  // Of a stream; a client that lets more pile up is cut off.
-  std::chrono::milliseconds header_timeout{
-      10'000};  // From the connection, or a request's first byte: 408.
-  std::chrono::milliseconds body_timeout{30'000};  // From the headers' end: 408.
-  std::chrono::milliseconds idle_timeout{75'000};  // Between requests: closed.
-  std::chrono::milliseconds send_timeout{30'000};  // Without any byte taken: cut off.
-  std::chrono::milliseconds heartbeat{
-      15'000};  // Without a piece of a stream of events: a comment is sent.
+  size_t max_unsent_bytes = size_t{1} << 20;   // Of a stream; who lets more pile up is cut off.
+  std::chrono::milliseconds header_timeout{10'000};    // From a request's first byte on: 408.
+  std::chrono::milliseconds body_timeout{30'000};      // From the headers' end on: 408.
+  std::chrono::milliseconds idle_timeout{75'000};      // Before a request: closed.
+  std::chrono::milliseconds send_timeout{30'000};      // Without any byte taken: cut off.
+  std::chrono::milliseconds request_timeout{600'000};  // From the request to its answer's end: 504,
+                                                       // or cut off. 0: none.
+  std::chrono::milliseconds heartbeat{15'000};  // Without a piece of a stream of events: a comment.
 };
 
 class HttpServer {
@@ -39,7 +42,9 @@ class HttpServer {
 
   // Listens and serves from now on. Throws kInvalidArgument (host, certificate), kNotFound (a
   // file), kExhausted (the port is taken, no descriptors are left).
-  HttpServer(const HttpServerOptions& options, Handler handler);
+  // `log`, if any, gets every request once it is over, on any thread; it may be called even after
+  // the server has gone, by an exchange that outlives it.
+  HttpServer(const HttpServerOptions& options, Handler handler, ServedRequestLog log = {});
   ~HttpServer();  // Cuts off what still runs.
   HttpServer(const HttpServer&) = delete;
 

@@ -25,14 +25,14 @@ struct FakeAnswer {
 // Shared by the transports that it makes; calls come from several threads.
 class FakeNetwork {
  public:
-  using Answer = std::function<FakeAnswer(const HttpRequest& request)>;
+  using Answer = std::function<FakeAnswer(const FetchRequest& request)>;
 
   explicit FakeNetwork(Answer answer) : answer_(std::move(answer)) {}
 
   TransportFactory transports() {
     return [this] { return std::make_unique<FakeTransport>(*this); };
   }
-  std::vector<HttpRequest> requests() const {
+  std::vector<FetchRequest> requests() const {
     const std::lock_guard lock(mutex_);
     return requests_;
   }
@@ -42,11 +42,11 @@ class FakeNetwork {
    public:
     explicit FakeTransport(FakeNetwork& network) : network_(network) {}
 
-    HttpResponse get(const HttpRequest& request, const BodySink& sink,
-                     const std::stop_token& stop) override {
+    FetchResponse get(const FetchRequest& request, const BodySink& sink,
+                      const std::stop_token& stop) override {
       const FakeAnswer answer = network_.answer(request);
       if (stop.stop_requested()) throw TransientFailure{"stopped"};
-      const HttpResponse response{answer.status, answer.headers, answer.retry_after_s};
+      const FetchResponse response{answer.status, answer.headers, answer.retry_after_s};
       // In pieces, as a network would.
       constexpr size_t kPieceBytes = 3;
       for (size_t at = 0; at < answer.body.size(); at += kPieceBytes) {
@@ -61,7 +61,7 @@ class FakeNetwork {
     FakeNetwork& network_;
   };
 
-  FakeAnswer answer(const HttpRequest& request) {
+  FakeAnswer answer(const FetchRequest& request) {
     const std::lock_guard lock(mutex_);
     requests_.push_back(request);
     return answer_(request);
@@ -69,7 +69,7 @@ class FakeNetwork {
 
   mutable std::mutex mutex_;
   Answer answer_;
-  std::vector<HttpRequest> requests_;
+  std::vector<FetchRequest> requests_;
 };
 
 }  // namespace trtmc

@@ -1,0 +1,173 @@
+#include "server/answer_channel.h"
+
+#include <utility>
+
+#include "server/api_error.h"
+
+namespace trtmc {
+namespace {
+
+class ChannelExchange final : public Exchange {
+ public:
+  ChannelExchange(HttpRequest request, std::shared_ptr<AnswerChannel> channel)
+      : Exchange(std::move(request)), channel_(std::move(channel)) {}
+  ~ChannelExchange() override { channel_->abandon(); }
+
+  void respond(HttpResponse response) override { channel_->respond(std::move(response)); }
+  void start_stream(HttpResponse head) override { channel_->start_stream(std::move(head)); }
+  void write(std::string bytes) override { channel_->write(std::move(bytes)); }
+  void end_stream() override { channel_->end_stream(); }
+  void on_gone(std::function<void()> action) override { channel_->on_gone(std::move(action)); }
+  void note_model(std::string_view name) override { channel_->note_model(name); }
+  void note_tokens(int prompt, int completion) override {
+    channel_->note_tokens(prompt, completion);
+  }
+
+ private:
+  const std::shared_ptr<AnswerChannel> channel_;
+};
+
+HttpResponse no_answer() {
+  return error_response(
+      {.status = 500, .message = "the request was not answered", .type = "server_error"});
+}
+
+}  // namespace
+
+AnswerChannel::AnswerChannel(std::function<void()> wake, size_t max_unsent_bytes,
+                             ServedRequestLog log)
+    : wake_(std::move(wake)), max_unsent_bytes_(max_unsent_bytes), log_(std::move(log)) {}
+
+AnswerChannel::~AnswerChannel() {
+  if (!log_) return;
+  served_.model = std::move(model_);
+  served_.prompt_tokens = prompt_tokens_;
+  served_.completion_tokens = completion_tokens_;
+  try {
+    log_(served_);
+  } catch (...) {
+    return;  // A line of the log is not worth the program.
+  }
+}
+
+AnswerChannel::Output AnswerChannel::take() {
+  const std::lock_guard lock(mutex_);
+  is_awake_ = false;
+  Output taken = std::move(output_);
+  output_ = {};
+  output_.is_stream = taken.is_stream;
+  output_.has_ended = taken.has_ended;
+  output_.is_broken = taken.is_broken;
+  return taken;
+}
+
+void AnswerChannel::on_sent(size_t stream_bytes) {
+  const std::lock_guard lock(mutex_);
+  unsent_bytes_ -= stream_bytes;
+}
+
+void AnswerChannel::lose() {
+  std::function<void()> action;
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_lost_ || output_.has_ended) return;
+    is_lost_ = true;
+    action = std::exchange(gone_action_, nullptr);
+  }
+  if (action) action();
+}
+
+void AnswerChannel::tell_connection(std::unique_lock<std::mutex>& lock) {
+  const bool tell = !std::exchange(is_awake_, true);
+  // What the action holds may be the last to hold this channel's maker.
+  const std::function<void()> dropped =
+      output_.has_ended ? std::exchange(gone_action_, nullptr) : nullptr;
+  lock.unlock();
+  if (tell) wake_();
+}
+
+void AnswerChannel::respond(HttpResponse response) {
+  std::unique_lock lock(mutex_);
+  if (is_over() || has_head_) return;
+  has_head_ = true;
+  output_.head = std::move(response);
+  output_.has_ended = true;
+  tell_connection(lock);
+}
+
+void AnswerChannel::start_stream(HttpResponse head) {
+  std::unique_lock lock(mutex_);
+  if (is_over() || has_head_) return;
+  has_head_ = true;
+  output_.is_stream = true;
+  output_.bytes = std::move(head.body);
+  unsent_bytes_ = output_.bytes.size();
+  head.body.clear();
+  output_.head = std::move(head);
+  tell_connection(lock);
+}
+
+void AnswerChannel::write(std::string bytes) {
+  std::unique_lock lock(mutex_);
+  if (is_over() || !output_.is_stream || bytes.empty()) return;
+  unsent_bytes_ += bytes.size();
+  if (unsent_bytes_ > max_unsent_bytes_) {
+    output_.is_broken = true;
+    output_.bytes.clear();
+  } else if (output_.bytes.empty()) {
+    output_.bytes = std::move(bytes);
+  } else {
+    output_.bytes += bytes;
+  }
+  tell_connection(lock);
+}
+
+void AnswerChannel::end_stream() {
+  std::unique_lock lock(mutex_);
+  if (is_over() || !output_.is_stream) return;
+  output_.has_ended = true;
+  tell_connection(lock);
+}
+
+void AnswerChannel::abandon() {
+  std::unique_lock lock(mutex_);
+  if (is_over()) return;
+  if (has_head_) {
+    output_.is_broken = true;
+    return tell_connection(lock);
+  }
+  lock.unlock();
+  respond(no_answer());
+}
+
+void AnswerChannel::on_gone(std::function<void()> action) {
+  std::function<void()> dropped;  // Dies without the lock.
+  std::unique_lock lock(mutex_);
+  dropped = std::move(gone_action_);
+  gone_action_ = nullptr;
+  if (output_.has_ended) return lock.unlock();
+  if (!is_lost_) {
+    gone_action_ = std::move(action);
+    return lock.unlock();
+  }
+  lock.unlock();
+  action();
+}
+
+void AnswerChannel::note_model(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  model_ = name;
+}
+
+void AnswerChannel::note_tokens(int prompt, int completion) {
+  const std::lock_guard lock(mutex_);
+  prompt_tokens_ = prompt;
+  completion_tokens_ = completion;
+}
+
+std::shared_ptr<Exchange> make_exchange(HttpRequest request,
+                                        std::shared_ptr<AnswerChannel> channel) {
+  return std::make_shared<ChannelExchange>(std::move(request), std::move(channel));
+}
+
+}  // namespace trtmc

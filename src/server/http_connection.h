@@ -1,0 +1,112 @@
+// One client's connection: requests in, one after the other, and their answers out. Private to the
+// HTTP server; all of it runs on the server's thread.
+#pragma once
+
+#include <memory>
+#include <random>
+#include <string>
+#include <unordered_set>
+
+#include "server/answer_channel.h"
+#include "server/http_head.h"
+#include "server/http_request_parser.h"
+#include "server/http_server.h"
+#include "server/http_socket.h"
+
+namespace trtmc {
+
+class HttpConnection;
+
+// What the connections of a server share.
+struct HttpConnections {
+  asio::io_context& io;
+  const HttpServerOptions& options;
+  const HttpServer::Handler handler;
+  const ServedRequestLog log;
+  const std::shared_ptr<Postbox> postbox;
+  std::function<void()> on_closed;  // One has been, and is in `all` no more.
+  std::unordered_set<HttpConnection*> all{};
+  bool is_draining = false;
+  std::mt19937_64 random{std::random_device{}()};
+};
+
+class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
+ public:
+  enum class Purpose { kServe, kRefuse };  // kRefuse: there are too many; 503.
+
+  HttpConnection(HttpConnections& shared, HttpSocket socket, Purpose purpose);
+  ~HttpConnection();
+
+  void start();
+  void on_drain() { changed_.raise(); }
+  void abort();  // What the client has not got yet is dropped.
+
+ private:
+  enum class Phase { kIdle, kHead, kBody };  // Of a request on its way in.
+
+  void spawn(asio::awaitable<void> coroutine);
+  asio::awaitable<void> run();
+  asio::awaitable<void> read_loop();
+  asio::awaitable<void> write_loop();
+  asio::awaitable<void> shake_hands();
+  asio::awaitable<bool> secure();  // False if the client can't, or is too slow.
+  asio::awaitable<void> say_goodbye();
+  void end();
+
+  // False if there is none: the client has gone, or was idle for too long.
+  asio::awaitable<bool> read_request();
+  bool parse_some();
+  void enter(Phase phase);
+  SteadyTime read_deadline() const;
+
+  void open_channel();
+  void dispatch();
+  asio::awaitable<void> answer();
+  void take_output();
+  void queue_head(const HttpResponse& head, bool is_stream);
+  void queue_piece(std::string_view bytes);
+  void queue(std::string_view bytes);
+  bool has_unsent() const { return !unsent_.empty() || !sending_.empty(); }
+  void look_at_clock();
+  void time_out();
+  bool may_beat() const;
+  SteadyTime answer_deadline() const;
+  std::string make_id();
+
+  HttpConnections& shared_;
+  HttpSocket socket_;
+  const Purpose purpose_;
+  const std::string client_;
+  Signal changed_;  // For run(), which decides everything.
+  Signal room_;     // For read_loop().
+  Signal work_;     // For write_loop().
+
+  std::string received_;      // Not parsed yet.
+  bool is_secured_ = false;
+  bool is_receiving_ = true;  // False: what comes is thrown away.
+  bool is_closed_ = false;    // By the client, or broken: nothing more will come.
+  bool is_broken_ = false;    // Nothing can be sent either.
+
+  std::string unsent_, sending_;
+  size_t unsent_payload_ = 0;  // Of a stream, in unsent_.
+  SteadyTime progress_;        // When the client last took bytes, or nothing was unsent.
+
+  // The request.
+  bool is_first_ = true;
+  std::optional<HttpRequestParser> parser_;
+  std::optional<HttpResponse> refusal_;  // Instead of what a handler says.
+  Phase phase_ = Phase::kIdle;
+  SteadyTime phase_begin_;
+  bool has_continued_ = false;
+
+  // Its answer.
+  std::shared_ptr<AnswerChannel> channel_;
+  AnswerFraming framing_;
+  HttpHeaders more_headers_;
+  SteadyTime request_begin_, last_piece_;
+  bool has_head_ = false;
+  bool is_event_stream_ = false;
+  bool has_ended_ = false;  // All of it is queued.
+};
+
+}  // namespace trtmc
