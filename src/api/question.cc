@@ -57,7 +57,11 @@ ChatInput chat_input(const Manifest& manifest, const ChatOptions& options, Json:
 ChatInput chat_input(const Manifest& manifest, std::string_view conversation_json,
                      std::string_view date) {
   const Json json = with_context("conversation", [&] { return Json::parse(conversation_json); });
-  ChatInput input = chat_input_from_json(json, local_time_on(date));
+  return chat_input(manifest, json, date);
+}
+
+ChatInput chat_input(const Manifest& manifest, const Json& conversation, std::string_view date) {
+  ChatInput input = chat_input_from_json(conversation, local_time_on(date));
   require_tool_format(manifest, input.tools);
   return input;
 }
@@ -66,10 +70,16 @@ std::string render_prompt(const ChatTemplate& chat_template, const ChatInput& in
   return with_context("chat template", [&] { return chat_template.render(input); });
 }
 
+bool has_tools(const ChatInput& input) {
+  return input.tools.array() != nullptr && !input.tools.array()->empty();
+}
+
 Question chat_question(const LoadedModel& model, const ChatInput& input) {
+  return chat_question(model, render_prompt(model.chat_template(), input), has_tools(input));
+}
+
+Question chat_question(const LoadedModel& model, std::string_view prompt, bool parse_tools) {
   const OutputMarkers& markers = model.bundle().manifest().markers;
-  const std::string prompt = render_prompt(model.chat_template(), input);
-  const bool parse_tools = input.tools.array() != nullptr && !input.tools.array()->empty();
   return {model.tokenizer().encode(prompt),
           OutputParser(markers, OutputParser::start_for_prompt(markers, prompt), parse_tools)};
 }

@@ -39,12 +39,18 @@ ChatInput chat_input(const Manifest& manifest, const ChatOptions& options, Json:
 // A conversation in the JSON that render() of the public interface takes. Throws as that says.
 ChatInput chat_input(const Manifest& manifest, std::string_view conversation_json,
                      std::string_view date);
+ChatInput chat_input(const Manifest& manifest, const Json& conversation, std::string_view date);
 
 // The prompt. An error of the template says that it is one.
 std::string render_prompt(const ChatTemplate& chat_template, const ChatInput& input);
 
+// Whether the conversation has tools, so that its answer may have calls.
+bool has_tools(const ChatInput& input);
+
 // Renders and tokenizes. Tool calls are parsed if the conversation has tools. Throws what the
 // template, the tokenizer, and their absence throw.
 Question chat_question(const LoadedModel& model, const ChatInput& input);
+// The same of a prompt that render_prompt() has made.
+Question chat_question(const LoadedModel& model, std::string_view prompt, bool parse_tools);
 
 }  // namespace trtmc

@@ -1,5 +1,9 @@
 #include "server/api_error.h"
 
+#include <fmt/format.h>
+
+#include <utility>
+
 namespace trtmc {
 namespace {
 
@@ -28,6 +32,11 @@ Json or_null(const std::string& text) { return text.empty() ? Json() : Json(text
 
 }  // namespace
 
+ContextLengthError::ContextLengthError(std::string field, size_t tokens, int context)
+    : FieldError(ErrorCode::kInvalidArgument, std::move(field),
+                 fmt::format("{} tokens leave no room for an answer in a context of {}", tokens,
+                             context)) {}
+
 ApiError api_error(const Error& error) {
   const Kind kind = kind_of(error.code());
   ApiError result{.status = kind.status, .message = error.what(), .type = kind.type};
@@ -36,6 +45,7 @@ ApiError api_error(const Error& error) {
   if (error.code() == ErrorCode::kNotFound && result.param == "model") {
     result.code = "model_not_found";
   }
+  if (dynamic_cast<const ContextLengthError*>(&error)) result.code = "context_length_exceeded";
   return result;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "server/http_message.h"
 
 namespace trtmc {
@@ -15,6 +16,13 @@ struct ApiError {
   std::string type{};   // "invalid_request_error", "authentication_error", "rate_limit_error", …
   std::string param{};  // The request's field, "messages[0].role"; empty: null.
   std::string code{};   // "model_not_found"; empty: null.
+};
+
+// A prompt that leaves no room for an answer: clients look for its code, and shorten the prompt.
+class ContextLengthError : public FieldError {
+ public:
+  // `field`: what the prompt came from. `tokens`: in it; `context`: there may be.
+  ContextLengthError(std::string field, size_t tokens, int context);
 };
 
 // Of an error that a handler met: what is wrong with the request is 400 (404 for kNotFound), no

@@ -23,11 +23,26 @@ struct ServedModel {
         loaded(bundle, load),
         engine(loaded, engine_options) {}
 
+  // Computed by `executor` in the place of the bundle's own.
+  ServedModel(std::string served_as, const std::filesystem::path& bundle, const LoadOptions& load,
+              const EngineOptions& engine_options, Executor& executor)
+      : name(std::move(served_as)),
+        path(bundle),
+        loaded(bundle, load),
+        engine(on(loaded, executor), engine_options) {}
+
   const std::string name;
   const std::filesystem::path path;
   const std::time_t since = std::time(nullptr);
   const LoadedModel loaded;
   Engine engine;  // Uses `loaded`, so it dies first.
+
+ private:
+  static EngineModel on(const LoadedModel& model, Executor& executor) {
+    EngineModel result = model.engine_model();
+    result.executor = &executor;
+    return result;
+  }
 };
 
 class ModelCatalogue {

@@ -46,6 +46,13 @@ class OutputParser {
   OutputDelta append(std::string_view text);
   OutputDelta finish();
 
+  // Nothing has been read yet that says whether the turn opens with reasoning.
+  bool at_start() const { return state_ == State::kStart; }
+  // The opening think marker has been read, the closing one has not.
+  bool in_reasoning() const {
+    return state_ == State::kReasoningStart || state_ == State::kReasoning;
+  }
+
   // The start state for a prompt that ends thus: with a think marker and perhaps white space after
   // it. Markers further up may be a user's words and say nothing.
   static Start start_for_prompt(const OutputMarkers& markers, std::string_view prompt);

@@ -1,0 +1,100 @@
+#include "server/completion_request.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/error.h"
+#include "base/utf8.h"
+
+namespace trtmc {
+namespace {
+
+constexpr int kMostLogprobs = 20;
+constexpr int kDefaultMaxTokens = 16;  // OpenAI's.
+constexpr size_t kMostAnswers = 128;   // Of all prompts together.
+
+constexpr UnsupportedField kUnsupported[] = {
+    {"best_of", "1"},
+    {"suffix", R"("")"},
+    {"response_format", R"({"type":"text"})"},
+    {"prompt_embeds"},
+};
+
+CompletionPrompt text_prompt(const JsonCursor& prompt, const LoadedModel& model) {
+  return {prompt.path(), model.tokenizer().encode(prompt.string()), prompt.string()};
+}
+
+CompletionPrompt id_prompt(const JsonCursor& prompt, const LoadedModel& model) {
+  const int vocab_size = model.bundle().spec().vocab_size;
+  CompletionPrompt result{.field = prompt.path(), .ids = {}, .text = {}};
+  for (const JsonCursor& id : prompt.elements()) {
+    result.ids.push_back(static_cast<TokenId>(id.integer_in(0, vocab_size - 1)));
+  }
+  if (!model.has_tokenizer()) return result;
+  try {
+    result.text = replace_invalid_utf8(model.tokenizer().decode(result.ids, false));
+  } catch (const Error& error) {  // A vocabulary may be larger than its tokenizer.
+    prompt.fail(error.what());
+  }
+  return result;
+}
+
+CompletionPrompt one_prompt(const JsonCursor& prompt, const LoadedModel& model) {
+  if (prompt.json().string()) return text_prompt(prompt, model);
+  if (prompt.json().array()) return id_prompt(prompt, model);
+  prompt.fail(
+      fmt::format("{}, expected a text or an array of token ids", prompt.json().kind_name()));
+}
+
+// A text, ids, or an array of either.
+std::vector<CompletionPrompt> read_prompts(const JsonCursor& prompt, const LoadedModel& model) {
+  std::vector<CompletionPrompt> prompts;
+  const Json::Array* const list = prompt.json().array();
+  const bool is_one =
+      list == nullptr || (!list->empty() && !list->front().string() && !list->front().array());
+  if (is_one) {
+    prompts.push_back(one_prompt(prompt, model));
+  } else {
+    for (const JsonCursor& element : prompt.elements()) {
+      prompts.push_back(one_prompt(element, model));
+    }
+  }
+  if (prompts.empty()) prompt.fail("empty, expected at least one prompt");
+  for (const CompletionPrompt& read : prompts) {
+    if (!read.ids.empty()) continue;
+    throw FieldError(ErrorCode::kInvalidArgument, read.field, "no tokens, expected at least one");
+  }
+  return prompts;
+}
+
+void check_number_of_answers(const JsonCursor& prompt, const CompletionRequest& request) {
+  const size_t count = request.prompts.size() * static_cast<size_t>(request.sampling.n);
+  if (count <= kMostAnswers) return;
+  prompt.fail(fmt::format("{} prompts with {} answers each, expected up to {} answers",
+                          request.prompts.size(), request.sampling.n, kMostAnswers));
+}
+
+}  // namespace
+
+CompletionRequest read_completion_request(const JsonCursor& request, const LoadedModel& model) {
+  refuse_unsupported(request, kUnsupported);
+  CompletionRequest result;
+  result.sampling = read_sampling_fields(request, model.bundle().spec().vocab_size);
+  const JsonCursor prompt = request.at("prompt");
+  result.prompts = read_prompts(prompt, model);
+  check_number_of_answers(prompt, result);
+  result.echo = optional_flag(request, "echo");
+  result.logprobs = optional_int(request, "logprobs", 0, kMostLogprobs);
+  const int max_tokens = optional_int(request, "max_tokens", 0, std::numeric_limits<int>::max())
+                             .value_or(kDefaultMaxTokens);
+  result.is_empty = max_tokens == 0;
+  result.sampling.options.max_tokens = std::max(max_tokens, 1);
+  result.sampling.options.logprobs = result.logprobs;
+  result.stream = read_stream_fields(request);
+  return result;
+}
+
+}  // namespace trtmc

@@ -1,0 +1,190 @@
+#include "server/completion_writer.h"
+
+#include <utility>
+
+#include "server/answer_object.h"
+#include "server/sse.h"
+#include "server/token_json.h"
+
+namespace trtmc {
+namespace {
+
+Json choice_json(int index, std::string text, Json logprobs, Json finish) {
+  Json json;
+  json.set("text", std::move(text));
+  json.set("index", index);
+  json.set("logprobs", std::move(logprobs));
+  json.set("finish_reason", std::move(finish));
+  return json;
+}
+
+// What both kinds of answers need: where a choice's tokens stand in its text.
+class CompletionWriter : public AnswerWriter {
+ public:
+  explicit CompletionWriter(CompletionAnswerOptions options)
+      : options_(std::move(options)), object_("cmpl-", "text_completion", *options_.model) {
+    for (const CompletionPrompt& prompt : options_.prompts) {
+      TextOffset end;
+      end.add(prompt.text);
+      for (int i = 0; i < options_.n; ++i) offsets_.push_back(end);
+    }
+  }
+
+ protected:
+  const Tokenizer& tokenizer() const { return options_.model->loaded.tokenizer(); }
+  int num_choices() const { return static_cast<int>(offsets_.size()); }
+  int first_choice(int prompt) const { return prompt * options_.n; }
+  const CompletionPrompt& prompt_of(int choice) const {
+    return options_.prompts[static_cast<size_t>(choice / options_.n)];
+  }
+
+  // Adds the next token of `choice`.
+  void add_token(CompletionLogprobs& logprobs, int choice, const Token& token) {
+    TextOffset& offset = offsets_[static_cast<size_t>(choice)];
+    logprobs.add(token, offset.value());
+    const bool shows = options_.keep_special || !tokenizer().is_special(token.id);
+    if (shows) offset.add(tokenizer().token_bytes(token.id));
+  }
+
+  void add_prompt(CompletionLogprobs& logprobs, int prompt, const PromptScores& scores) const {
+    const std::vector<TokenId>& ids = options_.prompts[static_cast<size_t>(prompt)].ids;
+    TextOffset offset;
+    logprobs.add_first(ids[0], 0);
+    for (size_t i = 1; i < ids.size(); ++i) {
+      offset.add(tokenizer().token_bytes(ids[i - 1]));
+      const TokenScore& score = scores.tokens[i - 1];
+      logprobs.add({ids[i], static_cast<float>(score.logprob), score.top}, offset.value());
+    }
+  }
+
+  Json finish(const Answer& answer) {
+    cut_off_ |= answer.finish == FinishReason::kCancelled;
+    return options_.is_empty ? "length" : finish_reason(answer);
+  }
+
+  Json usage(Usage usage) const {
+    if (options_.is_empty) usage.completion_tokens = 0;
+    return usage_json(usage);
+  }
+
+  const CompletionAnswerOptions options_;
+  const AnswerObject object_;
+  bool cut_off_ = false;
+
+ private:
+  std::vector<TextOffset> offsets_;  // [choice]: where its next token begins.
+};
+
+class WholeCompletionWriter final : public CompletionWriter {
+ public:
+  WholeCompletionWriter(std::shared_ptr<Exchange> exchange, CompletionAnswerOptions options)
+      : CompletionWriter(std::move(options)),
+        exchange_(std::move(exchange)),
+        logprobs_(static_cast<size_t>(num_choices()), CompletionLogprobs(tokenizer())),
+        choices_(static_cast<size_t>(num_choices())) {}
+
+  void begin() override {}
+  void score_prompt(int prompt, const PromptScores& scores) override {
+    for (int i = 0; i < options_.n; ++i) {
+      add_prompt(logprobs_[static_cast<size_t>(first_choice(prompt) + i)], prompt, scores);
+    }
+  }
+  void add(int, const Delta&) override {}
+
+  void end_choice(int choice, const Answer& answer) override {
+    const auto index = static_cast<size_t>(choice);
+    std::string text = options_.echo ? prompt_of(choice).text : "";
+    if (!options_.is_empty) {
+      text += answer.content;
+      for (const Token& token : answer.tokens) {
+        if (options_.logprobs) add_token(logprobs_[index], choice, token);
+      }
+    }
+    choices_[index] =
+        choice_json(choice, std::move(text), options_.logprobs ? logprobs_[index].json() : Json(),
+                    finish(answer));
+  }
+
+  void end(const Usage& total) override {
+    if (cut_off_) return fail(cut_off_error());
+    exchange_->respond(
+        text_response(200, "application/json", object_.with(std::move(choices_), usage(total))));
+  }
+
+  void fail(const ApiError& error) override { exchange_->respond(error_response(error)); }
+
+ private:
+  const std::shared_ptr<Exchange> exchange_;
+  std::vector<CompletionLogprobs> logprobs_;  // [choice]
+  Json::Array choices_;
+};
+
+class StreamedCompletionWriter final : public CompletionWriter {
+ public:
+  StreamedCompletionWriter(std::shared_ptr<Exchange> exchange, CompletionAnswerOptions options)
+      : CompletionWriter(std::move(options)), events_(std::move(exchange)) {}
+
+  void begin() override {
+    events_.start();
+    if (!options_.echo || options_.logprobs) return;
+    for (int choice = 0; choice < num_choices(); ++choice) {
+      send(choice, prompt_of(choice).text, {});
+    }
+  }
+
+  // The prompt's text comes with its scores.
+  void score_prompt(int prompt, const PromptScores& scores) override {
+    CompletionLogprobs logprobs(tokenizer());
+    add_prompt(logprobs, prompt, scores);
+    for (int i = 0; i < options_.n; ++i) {
+      send(first_choice(prompt) + i, prompt_of(first_choice(prompt)).text, logprobs.json());
+    }
+  }
+
+  void add(int choice, const Delta& delta) override {
+    if (options_.is_empty) return;
+    Json logprobs;
+    if (options_.logprobs && delta.token) {
+      CompletionLogprobs token(tokenizer());
+      add_token(token, choice, *delta.token);
+      logprobs = token.json();
+    }
+    if (!delta.content.empty() || !logprobs.is_null()) {
+      send(choice, delta.content, std::move(logprobs));
+    }
+  }
+
+  void end_choice(int choice, const Answer& answer) override {
+    Json reason = finish(answer);
+    if (answer.finish != FinishReason::kCancelled) send(choice, "", {}, std::move(reason));
+  }
+
+  void end(const Usage& total) override {
+    if (cut_off_) return fail(cut_off_error());
+    if (options_.stream.include_usage) events_.send(object_.with({}, usage(total)));
+    events_.end();
+  }
+
+  void fail(const ApiError& error) override { events_.fail(error); }
+
+ private:
+  void send(int choice, std::string text, Json logprobs, Json finish = {}) {
+    events_.send(
+        object_.with({choice_json(choice, std::move(text), std::move(logprobs), std::move(finish))},
+                     {}, options_.stream.include_usage));
+  }
+
+  EventStream events_;
+};
+
+}  // namespace
+
+std::unique_ptr<AnswerWriter> make_completion_writer(std::shared_ptr<Exchange> exchange,
+                                                     CompletionAnswerOptions options) {
+  if (options.stream.stream) {
+    return std::make_unique<StreamedCompletionWriter>(std::move(exchange), std::move(options));
+  }
+  return std::make_unique<WholeCompletionWriter>(std::move(exchange), std::move(options));
+}
+
+}  // namespace trtmc

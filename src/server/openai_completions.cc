@@ -1,0 +1,51 @@
+#include "server/openai_completions.h"
+
+#include <memory>
+#include <utility>
+
+#include "server/completion_request.h"
+#include "server/completion_writer.h"
+#include "server/generation_task.h"
+
+namespace trtmc {
+namespace {
+
+GenerationJob completion_job(std::shared_ptr<Exchange> exchange, std::shared_ptr<ServedModel> model,
+                             CompletionRequest request) {
+  const LoadedModel& loaded = model->loaded;
+  GenerationJob job;
+  job.model = model;
+  for (const CompletionPrompt& prompt : request.prompts) {
+    check_room(loaded, prompt.field, prompt.ids);
+    job.requests.push_back(make_request(loaded.bundle().manifest(), request.sampling, prompt.ids));
+    job.requests.back().echo_logprobs = request.echo && request.logprobs;
+  }
+  job.writer =
+      make_completion_writer(std::move(exchange), {.model = std::move(model),
+                                                   .prompts = std::move(request.prompts),
+                                                   .n = request.sampling.n,
+                                                   .echo = request.echo,
+                                                   .is_empty = request.is_empty,
+                                                   .logprobs = request.logprobs.has_value(),
+                                                   .keep_special = request.sampling.keep_special,
+                                                   .stream = request.stream});
+  return job;
+}
+
+void complete(const ServerContext& context, const std::shared_ptr<Exchange>& exchange) {
+  const Json json = parse_body(exchange->request());
+  const JsonCursor request(json);
+  auto model = context.models.find(optional_text(request, "model").value_or(""));
+  CompletionRequest wish = read_completion_request(request, model->loaded);
+  start_generation(context.pump, exchange,
+                   completion_job(exchange, std::move(model), std::move(wish)));
+}
+
+}  // namespace
+
+void add_openai_completions(Router& router, const ServerContext& context) {
+  router.add({"POST", "/v1/completions",
+              [context](const auto& exchange) { complete(context, exchange); }});
+}
+
+}  // namespace trtmc

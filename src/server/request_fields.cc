@@ -1,0 +1,59 @@
+#include "server/request_fields.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace trtmc {
+namespace {
+
+constexpr UnsupportedField kUnsupportedStreamOptions[] = {{"continuous_usage_stats", "false"}};
+
+}  // namespace
+
+Json parse_body(const HttpRequest& request) {
+  Json json = with_context("request body", [&] { return Json::parse(request.body); });
+  if (json.object()) return json;
+  throw Error(ErrorCode::kInvalidArgument,
+              fmt::format("request body: {}, expected an object", json.kind_name()));
+}
+
+bool optional_flag(const JsonCursor& request, std::string_view field, bool otherwise) {
+  const auto value = request.find_set(field);
+  return value ? value->boolean() : otherwise;
+}
+
+std::optional<int> optional_int(const JsonCursor& request, std::string_view field, int low,
+                                int high) {
+  const auto value = request.find_set(field);
+  if (!value) return std::nullopt;
+  return static_cast<int>(value->integer_in(low, high));
+}
+
+std::optional<std::string> optional_text(const JsonCursor& request, std::string_view field) {
+  const auto value = request.find_set(field);
+  if (!value) return std::nullopt;
+  return value->string();
+}
+
+void refuse_unsupported(const JsonCursor& request, std::span<const UnsupportedField> fields) {
+  for (const auto& [name, harmless] : fields) {
+    const auto field = request.find_set(name);
+    if (!field) continue;
+    if (harmless.empty()) field->fail("not supported", ErrorCode::kUnsupported);
+    if (field->json() == Json::parse(harmless)) continue;
+    field->fail(fmt::format("not supported, except {}", harmless), ErrorCode::kUnsupported);
+  }
+}
+
+StreamFields read_stream_fields(const JsonCursor& request) {
+  StreamFields fields{.stream = optional_flag(request, "stream")};
+  const auto options = request.find_set("stream_options");
+  if (!options) return fields;
+  fields.include_usage = optional_flag(*options, "include_usage");
+  refuse_unsupported(*options, kUnsupportedStreamOptions);
+  if (!fields.stream) options->fail("given without \"stream\": true");
+  return fields;
+}
+
+}  // namespace trtmc

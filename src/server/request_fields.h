@@ -1,0 +1,42 @@
+// What the dialects of OpenAI's API share when they read a request. Fields that are null count as
+// left out; every complaint is a FieldError.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/json.h"
+#include "server/http_message.h"
+
+namespace trtmc {
+
+// The body, which must be an object. Throws kInvalidArgument.
+Json parse_body(const HttpRequest& request);
+
+bool optional_flag(const JsonCursor& request, std::string_view field, bool otherwise = false);
+std::optional<int> optional_int(const JsonCursor& request, std::string_view field, int low,
+                                int high);
+std::optional<std::string> optional_text(const JsonCursor& request, std::string_view field);
+
+// A field whose meaning the server does not have. Ignoring it would give another answer than the
+// one asked for, unless its value is `harmless`, which is JSON; empty: no value is.
+struct UnsupportedField {
+  std::string_view name;
+  std::string_view harmless{};
+};
+
+// Throws kUnsupported naming the first of `fields` that is there with another value.
+void refuse_unsupported(const JsonCursor& request, std::span<const UnsupportedField> fields);
+
+// How the answer is to be sent.
+struct StreamFields {
+  bool stream = false;
+  bool include_usage = false;  // A last piece of the stream says what was used.
+};
+
+// "stream" and "stream_options".
+StreamFields read_stream_fields(const JsonCursor& request);
+
+}  // namespace trtmc

@@ -1,0 +1,148 @@
+#include "server/sampling_fields.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "api/generation_request.h"
+#include "server/api_error.h"
+#include "server/request_fields.h"
+
+namespace trtmc {
+namespace {
+
+constexpr int kMostInt = std::numeric_limits<int>::max();
+constexpr int kMostChoices = 128;
+constexpr size_t kMostStops = 4;  // As OpenAI has it.
+
+constexpr UnsupportedField kUnsupported[] = {
+    {"guided_json"},           {"guided_regex"},           {"guided_choice"},
+    {"guided_grammar"},        {"structured_outputs"},     {"use_beam_search", "false"},
+    {"length_penalty", "1.0"}, {"min_tokens", "0"},        {"include_stop_str_in_output", "false"},
+    {"prompt_logprobs"},       {"truncate_prompt_tokens"}, {"logits_processors"},
+    {"bad_words", "[]"},       {"allowed_token_ids"},      {"return_tokens_as_token_ids", "false"},
+};
+
+void read_number(const JsonCursor& request, std::string_view field, std::optional<double>& value) {
+  if (const auto number = request.find_set(field)) value = number->number();
+}
+
+TokenId read_id(const JsonCursor& id, int vocab_size) {
+  return static_cast<TokenId>(id.integer_in(0, vocab_size - 1));
+}
+
+std::vector<std::string> read_stop(const JsonCursor& stop) {
+  if (stop.json().string()) {
+    if (stop.string().empty()) stop.fail("empty, expected text");
+    return {stop.string()};
+  }
+  if (!stop.json().array()) {
+    stop.fail(fmt::format("{}, expected a string or an array of up to {}", stop.json().kind_name(),
+                          kMostStops));
+  }
+  std::vector<std::string> texts;
+  for (const JsonCursor& text : stop.elements()) {
+    if (text.string().empty()) text.fail("empty, expected text");
+    texts.push_back(text.string());
+  }
+  if (texts.size() > kMostStops) {
+    stop.fail(fmt::format("{} texts, expected up to {}", texts.size(), kMostStops));
+  }
+  return texts;
+}
+
+std::vector<std::pair<TokenId, float>> read_logit_bias(const JsonCursor& bias, int vocab_size) {
+  std::vector<std::pair<TokenId, float>> result;
+  for (const auto& [key, value] : bias.members()) {
+    TokenId id = -1;
+    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
+    if (error != std::errc() || end != key.data() + key.size() || id < 0 || id >= vocab_size) {
+      value.fail(fmt::format("no token's id, expected a number from 0 to {}", vocab_size - 1));
+    }
+    const double number = value.number();
+    if (number < -100 || number > 100) {
+      value.fail(fmt::format("{}, expected a number from -100 to 100", number));
+    }
+    result.emplace_back(id, static_cast<float>(number));
+  }
+  return result;
+}
+
+// vLLM's: the lower, the sooner.
+Priority read_priority(const JsonCursor& priority) {
+  const int64_t number = priority.integer();
+  if (number == 0) return Priority::kNormal;
+  return number < 0 ? Priority::kHigh : Priority::kLow;
+}
+
+// The ranges are those of sampling itself, whose complaints begin with the field's name.
+[[noreturn]] void throw_as_field_error(const Error& error) {
+  const std::string_view message = error.what();
+  const size_t colon = message.find(": ");
+  if (colon == message.npos) throw error;
+  throw FieldError(error.code(), std::string(message.substr(0, colon)), message.substr(colon + 2),
+                   error.hint());
+}
+
+void read_draws(const JsonCursor& request, int vocab_size, GenerationOptions& options) {
+  read_number(request, "temperature", options.temperature);
+  read_number(request, "top_p", options.top_p);
+  read_number(request, "min_p", options.min_p);
+  read_number(request, "repetition_penalty", options.repetition_penalty);
+  read_number(request, "presence_penalty", options.presence_penalty);
+  read_number(request, "frequency_penalty", options.frequency_penalty);
+  options.top_k = optional_int(request, "top_k", -1, kMostInt);
+  if (options.top_k == -1) options.top_k = 0;  // vLLM's word for no limit.
+  if (const auto seed = request.find_set("seed")) {
+    options.seed = static_cast<uint64_t>(seed->integer());
+  }
+  if (const auto bias = request.find_set("logit_bias")) {
+    options.logit_bias = read_logit_bias(*bias, vocab_size);
+  }
+}
+
+}  // namespace
+
+SamplingFields read_sampling_fields(const JsonCursor& request, int vocab_size) {
+  refuse_unsupported(request, kUnsupported);
+  SamplingFields fields;
+  read_draws(request, vocab_size, fields.options);
+  if (const auto stop = request.find_set("stop")) fields.options.stop = read_stop(*stop);
+  if (const auto ids = request.find_set("stop_token_ids")) {
+    for (const JsonCursor& id : ids->elements()) fields.stop_ids.push_back(read_id(id, vocab_size));
+  }
+  fields.n = optional_int(request, "n", 1, kMostChoices).value_or(1);
+  fields.ignore_eos = optional_flag(request, "ignore_eos");
+  fields.keep_special = !optional_flag(request, "skip_special_tokens", true);
+  if (const auto priority = request.find_set("priority")) {
+    fields.priority = read_priority(*priority);
+  }
+  return fields;
+}
+
+GenerationRequest make_request(const Manifest& manifest, const SamplingFields& fields,
+                               std::vector<TokenId> prompt) {
+  GenerationRequest request;
+  try {
+    request = make_request(manifest, fields.options, std::move(prompt));
+  } catch (const Error& error) {
+    throw_as_field_error(error);
+  }
+  request.n = fields.n;
+  request.ignore_eos = fields.ignore_eos;
+  request.keep_special = fields.keep_special;
+  request.priority = fields.priority;
+  request.stop_ids.insert(request.stop_ids.end(), fields.stop_ids.begin(), fields.stop_ids.end());
+  return request;
+}
+
+void check_room(const LoadedModel& model, std::string_view field, std::span<const TokenId> prompt) {
+  const int longest = model.engine_model().longest_sequence();
+  if (prompt.size() < static_cast<size_t>(longest)) return;
+  throw ContextLengthError(std::string(field), prompt.size(), longest);
+}
+
+}  // namespace trtmc
