@@ -18,6 +18,7 @@
 #include "engine/engine_invariants.h"
 #include "engine/request_run.h"
 #include "engine/scheduler.h"
+#include "engine/stats_counter.h"
 #include "engine/step_arrays.h"
 #include "engine/token_draws.h"
 #include "engine/token_stream.h"
@@ -78,6 +79,7 @@ struct Engine::Impl {
         options(of_options),
         longest(of_model.longest_sequence()),
         scheduler(scheduler_options(of_model, of_options)) {
+    counter.publish(scheduler);
     try {
       thread = std::thread([this] { run(); });
     } catch (const std::system_error&) {
@@ -96,6 +98,7 @@ struct Engine::Impl {
 
   // The engine's thread.
   void run() noexcept;
+  void serve_mail() noexcept;
   bool take_mail();
   void start_new();
   void start(RequestRun& run);
@@ -128,32 +131,36 @@ struct Engine::Impl {
 
   StepArrays arrays;
   TokenDraws draws;
+  StatsCounter counter;
 
   std::thread thread;
 };
 
 void Engine::Impl::run() noexcept {
   while (take_mail()) {
-    std::string trouble;
-    try {
-      if (const std::string lost = why_lost(); !lost.empty()) {
-        end_all(FinishReason::kError, lost);
-        continue;
-      }
-      start_new();
-      end_cancelled();
-      step();
-      sweep();
-      continue;
-    } catch (const std::exception& error) {
-      trouble = error.what();
-    } catch (...) {
-      trouble = "something that is no exception was thrown";
-    }
-    // Not a step that failed, which is dealt with there, but the engine itself.
-    lose(trouble);
+    serve_mail();
+    counter.publish(scheduler);
   }
   end_all(FinishReason::kCancelled, {});
+}
+
+void Engine::Impl::serve_mail() noexcept {
+  std::string trouble;
+  try {
+    if (const std::string lost = why_lost(); !lost.empty()) {
+      return end_all(FinishReason::kError, lost);
+    }
+    start_new();
+    end_cancelled();
+    step();
+    return sweep();
+  } catch (const std::exception& error) {
+    trouble = error.what();
+  } catch (...) {
+    trouble = "something that is no exception was thrown";
+  }
+  // Not a step that failed, which is dealt with there, but the engine itself.
+  lose(trouble);
 }
 
 // Waits for something to do. False when it is to stop.
@@ -253,6 +260,7 @@ void Engine::Impl::step() {
     score_prompts(plan, logits);
     const auto accepted = draws.draw(plan, logits, scheduler,
                                      [this](SequenceId id) -> RequestRun& { return run_of(id); });
+    counter.count_step(plan, draws.draws());
     scheduler.commit(plan, accepted);
     finish_or_guess();
   } catch (const Error& error) {
@@ -325,6 +333,7 @@ void Engine::Impl::finish_or_guess() {
 
 void Engine::Impl::fail_step(const StepPlan& plan, ErrorCode code, const std::string& message) {
   log_error("a step of {} sequences failed: {}", plan.rows.size(), message);
+  counter.count_failed_step();
   if (code == ErrorCode::kInternal) return lose(message);
   const auto fail = [&](SequenceId id) {
     scheduler.finish(id);
@@ -369,5 +378,12 @@ TokenStream Engine::submit(GenerationRequest request, std::function<void()> wake
 }
 
 bool Engine::healthy() const { return impl_->why_lost().empty(); }
+
+EngineStats Engine::stats() const {
+  EngineStats stats = impl_->counter.read();
+  const std::lock_guard lock(impl_->mailbox->mutex);
+  stats.queued_requests = impl_->mailbox->num_queued;
+  return stats;
+}
 
 }  // namespace trtmc

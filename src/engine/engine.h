@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "engine/engine_stats.h"
 #include "engine/generation.h"
 #include "engine/loaded_model.h"
 
@@ -72,6 +73,9 @@ class Engine {
   // device any more, everything that ran has ended with kError, and submit() refuses. A step that
   // fails otherwise ends the sequences that were in it, and the next ones run.
   bool healthy() const;
+
+  // As it was after the last step, and those who wait now. From any thread.
+  EngineStats stats() const;
 
  private:
   struct Impl;

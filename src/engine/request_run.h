@@ -34,6 +34,7 @@ class RequestRun {
   bool is_cancelled() const { return shared_->is_cancelled; }
   bool has_ended(SequenceId id) const { return choice(id).ended; }
   bool has_ended() const { return num_ended_ == num_choices(); }
+  int num_generated(SequenceId id) const { return choice(id).num_generated; }
 
   // How the next token of `id` is to be drawn from logits row `row`.
   SampleRow sample_row(SequenceId id, int row) const;

@@ -219,6 +219,7 @@ bool Scheduler::gives_way(const Sequence& sequence) const {
 }
 
 void Scheduler::preempt_last() {
+  ++num_preemptions_;
   auto sequence = std::move(running_.back());
   running_.pop_back();
   std::erase_if(plan_.rows, [&](const PlanRow& row) {

@@ -102,6 +102,8 @@ class Scheduler {
   const KvBlocks& blocks() const { return blocks_; }
   const PrefixCache& cache() const { return cache_; }
   const SchedulerOptions& options() const { return options_; }
+  // How often a sequence gave up its blocks before its end.
+  int64_t num_preemptions() const { return num_preemptions_; }
 
  private:
   // A prompt that is being read, and how many of its tokens the step takes.
@@ -146,6 +148,7 @@ class Scheduler {
   Sequences waiting_;  // Hold none.
   std::unordered_map<SequenceId, Sequence*> by_id_;
   int64_t num_plans_ = 0;
+  int64_t num_preemptions_ = 0;
 
   // Of the plan in the making; kept, so that planning allocates nothing.
   StepPlan plan_;
