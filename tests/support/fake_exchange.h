@@ -1,10 +1,15 @@
-// A client without a socket: what it asked, and what it was sent.
+// A request that came from no connection, and what was answered to it: for tests of routes.
 #pragma once
+
+#include <gtest/gtest.h>
 
 #include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <limits>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -15,60 +20,82 @@
 
 namespace trtmc {
 
+inline HttpRequest request_of(std::string method, std::string path, std::string body = {}) {
+  return {.method = std::move(method),
+          .path = std::move(path),
+          .query = {},
+          .headers = {},
+          .body = std::move(body),
+          .client = "test",
+          .id = "request-1"};
+}
+
+// Answers twice or in the wrong order are failures of the test.
 class FakeExchange final : public Exchange {
  public:
-  using Exchange::Exchange;
+  explicit FakeExchange(HttpRequest request) : Exchange(std::move(request)) {}
   FakeExchange(std::string method, std::string path, std::string body = {})
-      : Exchange({.method = std::move(method),
-                  .path = std::move(path),
-                  .query = {},
-                  .headers = {},
-                  .body = std::move(body),
-                  .client = {},
-                  .id = {}}) {}
+      : FakeExchange(request_of(std::move(method), std::move(path), std::move(body))) {}
 
   void respond(HttpResponse response) override {
-    set([&] {
-      head_ = std::move(response);
+    change([&] { begin(std::move(response), true); });
+  }
+  void start_stream(HttpResponse head) override {
+    change([&] {
+      if (!head.body.empty()) pieces_.push_back(head.body);
+      begin(std::move(head), false);
+    });
+  }
+  void write(std::string bytes) override {
+    change([&] {
+      EXPECT_TRUE(head_ && !ended_) << "a piece outside a stream";
+      pieces_.push_back(std::move(bytes));
+    });
+  }
+  void end_stream() override {
+    change([&] {
+      EXPECT_TRUE(head_ && !ended_) << "the end of no stream";
       ended_ = true;
     });
   }
-  void start_stream(HttpResponse head) override {
-    set([&] { head_ = std::move(head); });
-  }
-  void write(std::string bytes) override {
-    set([&] { pieces_.push_back(std::move(bytes)); });
-  }
-  void end_stream() override {
-    set([&] { ended_ = true; });
-  }
   void on_gone(std::function<void()> action) override {
-    set([&] { gone_ = std::move(action); });
+    std::unique_lock lock(mutex_);
+    on_gone_ = std::move(action);
+    if (is_gone_ && on_gone_) call_on_gone(lock);
   }
 
-  // The client goes away.
+  // The client goes; what is sent from now on is lost, as on a real connection.
   void leave() {
-    std::function<void()> action;
-    set([&] { action = std::exchange(gone_, {}); });
-    if (action) action();
+    std::unique_lock lock(mutex_);
+    is_gone_ = true;
+    if (on_gone_) call_on_gone(lock);
   }
 
-  // Waits for `count` pieces of a stream, or its end.
-  void await_pieces(size_t count) {
-    wait([&] { return pieces_.size() >= count; });
+  // What was answered, once it is complete; of a stream its head, with all pieces as the body.
+  HttpResponse await() {
+    std::unique_lock lock(mutex_);
+    if (!await_until(lock, [&] { return ended_; })) return {.status = 0, .headers = {}, .body = {}};
+    HttpResponse whole = *head_;
+    if (is_stream_) whole.body.clear();
+    for (const std::string& piece : pieces_) whole.body += piece;
+    return whole;
   }
-  // Wait for the end of the answer.
-  HttpResponse response() {
-    wait([] { return false; });
-    return head_;
-  }
-  std::vector<std::string> pieces() {
-    wait([] { return false; });
+  // The pieces of a stream, once there are `count` or it has ended.
+  std::vector<std::string> await_pieces(size_t count) {
+    std::unique_lock lock(mutex_);
+    await_until(lock, [&] { return ended_ || pieces_.size() >= count; });
     return pieces_;
   }
+  bool is_stream() {
+    const std::lock_guard lock(mutex_);
+    return is_stream_;
+  }
 
-  int status() { return response().status; }
-  Json json() { return Json::parse(response().body); }
+  // The same, each once it is complete.
+  HttpResponse response() { return await(); }
+  int status() { return await().status; }
+  Json json() { return Json::parse(await().body); }
+  std::vector<std::string> pieces() { return await_pieces(std::numeric_limits<size_t>::max()); }
 
   // What stands behind "data: " of each event of a stream.
   std::vector<std::string> events() {
@@ -85,28 +112,37 @@ class FakeExchange final : public Exchange {
   }
 
  private:
-  template <typename Action>
-  void set(Action&& action) {
+  template <typename Change>
+  void change(Change&& apply) {
     const std::lock_guard lock(mutex_);
-    std::forward<Action>(action)();
+    if (is_gone_) return;
+    apply();
     changed_.notify_all();
   }
-
-  // Until `holds` or the answer's end.
+  void begin(HttpResponse head, bool is_whole) {
+    EXPECT_FALSE(head_) << "a second answer";
+    head_ = std::move(head);
+    is_stream_ = !is_whole;
+    ended_ = is_whole;
+  }
   template <typename Condition>
-  void wait(Condition&& holds) {
-    std::unique_lock lock(mutex_);
-    const bool came =
-        changed_.wait_for(lock, std::chrono::seconds(100), [&] { return ended_ || holds(); });
-    if (!came) throw std::runtime_error("no answer came");
+  bool await_until(std::unique_lock<std::mutex>& lock, Condition&& condition) {
+    const bool came = changed_.wait_for(lock, std::chrono::seconds(100), condition);
+    EXPECT_TRUE(came) << request().path << ": no answer";
+    return came;
+  }
+  void call_on_gone(std::unique_lock<std::mutex>& lock) {
+    const auto action = std::exchange(on_gone_, {});
+    lock.unlock();
+    action();
   }
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  HttpResponse head_;
+  std::optional<HttpResponse> head_;
   std::vector<std::string> pieces_;
-  bool ended_ = false;
-  std::function<void()> gone_;
+  std::function<void()> on_gone_;
+  bool is_stream_ = false, ended_ = false, is_gone_ = false;
 };
 
 }  // namespace trtmc
