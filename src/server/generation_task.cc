@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "server/answer_stopwatch.h"
+
 namespace trtmc {
 namespace {
 
@@ -11,13 +13,15 @@ class GenerationTask final : public EventPump::Task {
                  const std::function<void()>& wake)
       : exchange_(std::move(exchange)),
         model_(std::move(job.model)),
-        writer_(std::move(job.writer)) {
+        writer_(std::move(job.writer)),
+        stopwatch_(model_->observer) {
     for (GenerationRequest& request : job.requests) {
       for (int i = 0; i < request.n; ++i) builders_.emplace_back(job.parser);
       const int first = static_cast<int>(builders_.size()) - request.n;
       const bool scored = request.echo_logprobs;
       prompts_.push_back({first, scored, model_->engine.submit(std::move(request), wake)});
     }
+    stopwatch_.start(builders_.size());
     writer_->begin();
   }
 
@@ -27,6 +31,7 @@ class GenerationTask final : public EventPump::Task {
       Prompt& prompt = prompts_[i];
       while (auto event = prompt.stream.poll()) {
         if (event->finish == FinishReason::kError) {
+          stopwatch_.ended(FinishReason::kError);
           writer_->fail(api_error(Error(event->error_code, event->error)));
           return false;  // The other streams die, which cancels them.
         }
@@ -55,6 +60,8 @@ class GenerationTask final : public EventPump::Task {
   void take(int choice, TokenEvent event) {
     AnswerBuilder& builder = builders_[static_cast<size_t>(choice)];
     const bool is_last = event.finish.has_value();
+    if (event.token >= 0) stopwatch_.token(choice);
+    if (is_last) stopwatch_.ended(*event.finish);
     Delta delta = builder.take(std::move(event));
     if (delta.token || delta.has_text()) writer_->add(choice, delta);
     if (!is_last) return;
@@ -78,6 +85,7 @@ class GenerationTask final : public EventPump::Task {
   std::shared_ptr<Exchange> exchange_;
   std::shared_ptr<ServedModel> model_;
   std::unique_ptr<AnswerWriter> writer_;
+  AnswerStopwatch stopwatch_;
   std::vector<AnswerBuilder> builders_;  // [choice]
   std::vector<Prompt> prompts_;
 };

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/json.h"
+#include "base/log.h"
 
 namespace trtmc {
 namespace {
@@ -15,6 +16,11 @@ std::string names_of(const ModelCatalogue::Models& models) {
   std::vector<std::string> names;
   for (const auto& model : models) names.push_back(Json(model->name).dump());
   return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::shared_ptr<ServedModel> loaded_again(const ServedModel& model) {
+  return std::make_shared<ServedModel>(model.name, model.path, model.load_options,
+                                       model.engine_options, model.observer);
 }
 
 }  // namespace
@@ -47,6 +53,28 @@ void ModelCatalogue::put(std::shared_ptr<ServedModel> model) {
     return;
   }
   models_.push_back(std::move(model));
+}
+
+ModelCatalogue::Reload ModelCatalogue::reload() {
+  const std::lock_guard one_at_a_time(reload_mutex_);
+  Reload result;
+  for (const auto& model : all()) {
+    const std::string name = Json(model->name).dump();
+    try {
+      if (identity_of(model->path) == model->file && model->engine.healthy()) {
+        ++result.unchanged;
+        continue;
+      }
+      put(loaded_again(*model));
+      ++result.replaced;
+      log_info("model {}: loaded again from {}", name, model->path.string());
+    } catch (...) {
+      ++result.failed;
+      log_error("model {}: can't be loaded again, so it stays as it was: {}", name,
+                current_error().what());
+    }
+  }
+  return result;
 }
 
 }  // namespace trtmc

@@ -9,38 +9,45 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file_identity.h"
 #include "engine/engine.h"
 #include "engine/loaded_model.h"
+#include "server/generation_observer.h"
 
 namespace trtmc {
 
 // A model that answers. Shared by those whom it answers: it lives until the last of them is done.
 struct ServedModel {
+  // Throws what LoadedModel and Engine throw. `executor`, if any, computes in the place of the
+  // bundle's own.
   ServedModel(std::string served_as, const std::filesystem::path& bundle, const LoadOptions& load,
-              const EngineOptions& engine_options)
+              const EngineOptions& engine_options_of,
+              std::shared_ptr<GenerationObserver> watched_by = {}, Executor* executor = nullptr)
       : name(std::move(served_as)),
         path(bundle),
+        load_options(load),
+        engine_options(engine_options_of),
+        observer(std::move(watched_by)),
+        file(identity_of(bundle)),
         loaded(bundle, load),
-        engine(loaded, engine_options) {}
-
-  // Computed by `executor` in the place of the bundle's own.
-  ServedModel(std::string served_as, const std::filesystem::path& bundle, const LoadOptions& load,
-              const EngineOptions& engine_options, Executor& executor)
-      : name(std::move(served_as)),
-        path(bundle),
-        loaded(bundle, load),
-        engine(on(loaded, executor), engine_options) {}
+        memory(loaded.executor().memory()),
+        engine(engine_model(loaded, executor), engine_options) {}
 
   const std::string name;
   const std::filesystem::path path;
+  const LoadOptions load_options;
+  const EngineOptions engine_options;
+  const std::shared_ptr<GenerationObserver> observer;  // May be null.
+  const FileIdentity file;  // Looked at before it was read: a later change is seen.
   const std::time_t since = std::time(nullptr);
   const LoadedModel loaded;
-  Engine engine;  // Uses `loaded`, so it dies first.
+  const MemoryUse memory;  // When it had been loaded.
+  Engine engine;           // Uses `loaded`, so it dies first.
 
  private:
-  static EngineModel on(const LoadedModel& model, Executor& executor) {
+  static EngineModel engine_model(const LoadedModel& model, Executor* executor) {
     EngineModel result = model.engine_model();
-    result.executor = &executor;
+    if (executor != nullptr) result.executor = executor;
     return result;
   }
 };
@@ -59,7 +66,18 @@ class ModelCatalogue {
   // Adds a model, in the place of one of the same name, which ends when its answers do.
   void put(std::shared_ptr<ServedModel> model);
 
+  // How many models a reload() has loaded again, has left since their files are what they were, and
+  // could not load.
+  struct Reload {
+    int replaced = 0, unchanged = 0, failed = 0;
+  };
+  // Loads every model again whose file has changed, or whose engine is not healthy, and puts it in
+  // the old one's place; both are in memory until the old one has answered. Where that fails the
+  // old one stays, and the log says why. From any thread; takes as long as loading does.
+  Reload reload();
+
  private:
+  std::mutex reload_mutex_;  // One at a time.
   mutable std::mutex mutex_;
   Models models_;
 };

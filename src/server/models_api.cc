@@ -31,7 +31,11 @@ void list_models(const ModelCatalogue& models, Exchange& exchange) {
 void show_model(const ModelCatalogue& models, Exchange& exchange) {
   const std::string_view path = exchange.request().path;
   const auto name = percent_decoded(path.substr(kPath.size()));
-  if (!name) throw FieldError(ErrorCode::kInvalidArgument, "model", "not percent-encoded");
+  if (!name) {
+    throw FieldError(ErrorCode::kInvalidArgument, "model",
+                     "a name with a \"%\" that two hexadecimal digits do not follow");
+  }
+  if (name->empty()) throw FieldError(ErrorCode::kNotFound, "model", "an empty name");
   exchange.respond(json_response(200, model_json(*models.find(*name))));
 }
 

@@ -66,7 +66,7 @@ class ScriptedServer {
  public:
   ScriptedServer()
       : server(std::make_shared<ServedModel>("tiny", embedded_bundle(), test_load_options(),
-                                             EngineOptions{}, executor_)) {}
+                                             EngineOptions{}, nullptr, &executor_)) {}
 
   const Tokenizer& tokenizer() const { return server.model().loaded.tokenizer(); }
 

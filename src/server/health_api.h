@@ -1,0 +1,21 @@
+// GET /health/live, /health/ready, /health/startup and /health: what an orchestrator asks. 200, or
+// 503 and why not; no key is needed.
+#pragma once
+
+#include <atomic>
+
+#include "server/model_catalogue.h"
+#include "server/router.h"
+
+namespace trtmc {
+
+// Where a server is between its start and its end.
+enum class ServerPhase { kStarting, kServing, kDraining };
+
+// Live: no engine has lost its device, which only a new process gets back. Started up: the models
+// have been loaded. Ready: started up, live, and not draining; /health says the same. Both
+// references must outlive the router's requests.
+void add_health_api(Router& router, const ModelCatalogue& models,
+                    const std::atomic<ServerPhase>& phase);
+
+}  // namespace trtmc
