@@ -22,6 +22,7 @@ class GenerationTask final : public EventPump::Task {
       prompts_.push_back({first, scored, model_->engine.submit(std::move(request), wake)});
     }
     stopwatch_.start(builders_.size());
+    exchange_->note_model(model_->name);
     writer_->begin();
   }
 
@@ -42,7 +43,7 @@ class GenerationTask final : public EventPump::Task {
       }
       all_ended = all_ended && prompt.stream.has_ended();
     }
-    if (all_ended) writer_->end(usage());
+    if (all_ended) end();
     return !all_ended;
   }
 
@@ -68,6 +69,12 @@ class GenerationTask final : public EventPump::Task {
     const Delta rest = builder.finish();
     if (rest.has_text()) writer_->add(choice, rest);
     writer_->end_choice(choice, builder.answer());
+  }
+
+  void end() {
+    const Usage sum = usage();
+    exchange_->note_tokens(sum.prompt_tokens, sum.completion_tokens);
+    writer_->end(sum);
   }
 
   Usage usage() const {

@@ -8,6 +8,7 @@
 #include <boost/asio/detached.hpp>
 #include <utility>
 
+#include "base/log.h"
 #include "server/api_error.h"
 
 namespace trtmc {
@@ -36,9 +37,10 @@ HttpResponse too_many_connections() {
 
 }  // namespace
 
-HttpConnection::HttpConnection(HttpConnections& shared, HttpSocket socket, Purpose purpose)
+HttpConnection::HttpConnection(HttpConnections& shared, asio::ip::tcp::socket socket,
+                               asio::ssl::context* tls, Purpose purpose)
     : shared_(shared),
-      socket_(std::move(socket)),
+      socket_(std::move(socket), tls),
       purpose_(purpose),
       client_(socket_.address()),
       changed_(shared.io),
@@ -271,7 +273,11 @@ void HttpConnection::dispatch() {
   if (auto response = cors_preflight(shared_.options.cors_origins, request)) {
     return channel_->respond(std::move(*response));
   }
-  shared_.handler(make_exchange(std::move(request), channel_));
+  try {
+    shared_.handler(make_exchange(std::move(request), channel_));
+  } catch (const std::exception& failure) {
+    log_error("{}: {}", channel_->served().id, failure.what());  // The exchange died: 500.
+  }
 }
 
 // ---- Its answer ----

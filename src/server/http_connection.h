@@ -34,7 +34,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
  public:
   enum class Purpose { kServe, kRefuse };  // kRefuse: there are too many; 503.
 
-  HttpConnection(HttpConnections& shared, HttpSocket socket, Purpose purpose);
+  HttpConnection(HttpConnections& shared, asio::ip::tcp::socket socket, asio::ssl::context* tls,
+                 Purpose purpose);
   ~HttpConnection();
 
   void start();
@@ -81,7 +82,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   Signal room_;     // For read_loop().
   Signal work_;     // For write_loop().
 
-  std::string received_;      // Not parsed yet.
+  std::string received_;  // Not parsed yet.
   bool is_secured_ = false;
   bool is_receiving_ = true;  // False: what comes is thrown away.
   bool is_closed_ = false;    // By the client, or broken: nothing more will come.

@@ -185,8 +185,8 @@ void HttpServer::Impl::admit(tcp::socket socket) {
     if (tls || num_open >= options.max_connections + kMaxRefusals) return;
     purpose = HttpConnection::Purpose::kRefuse;
   }
-  const auto connection = std::make_shared<HttpConnection>(
-      shared, HttpSocket(std::move(socket), tls.get()), purpose);
+  const auto connection =
+      std::make_shared<HttpConnection>(shared, std::move(socket), tls.get(), purpose);
   ++num_open;
   connection->start();
 }

@@ -55,6 +55,7 @@ class HttpSocket {
  public:
   // Plain without `tls`.
   HttpSocket(asio::ip::tcp::socket socket, asio::ssl::context* tls);
+  HttpSocket(const HttpSocket&) = delete;  // tls_ refers to socket_.
 
   std::string address() const;  // Of the other side.
   asio::awaitable<void> handshake(error_code& error);
