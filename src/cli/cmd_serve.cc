@@ -4,18 +4,19 @@
 #include <atomic>
 #include <condition_variable>
 #include <csignal>
+#include <map>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "bundle/bundle.h"
 #include "cli/commands.h"
 #include "cli/interrupts.h"
+#include "server/api_error.h"
 #include "server/api_keys.h"
 #include "server/models_api.h"
-#include "server/openai_chat.h"
-#include "server/openai_completions.h"
 #include "server/request_log.h"
 
 namespace trtmc {
@@ -55,26 +56,20 @@ class SignalDesk {
   int stops_ = 0, reloads_ = 0;
 };
 
-// A model's name for clients: as given, else its checkpoint's, else its file's.
-std::string served_name(const NamedBundle& bundle) {
-  if (!bundle.name.empty()) return bundle.name;
-  const std::string source = Bundle(bundle.path).manifest().source;
-  return source.empty() ? bundle.path.stem().string() : source;
-}
-
-void load_models(const ServeCommand& command, ModelCatalogue& models) {
-  for (const NamedBundle& bundle : command.bundles) {
-    const std::string name = served_name(bundle);
-    for (const auto& other : models.all()) {
-      if (other->name != name) continue;
-      throw Error(ErrorCode::kInvalidArgument,
-                  fmt::format("{} and {}: both are called \"{}\"", other->path.string(),
-                              bundle.path.string(), name),
-                  "give one another name: NAME=BUNDLE");
-    }
-    models.put(std::make_shared<ServedModel>(name, bundle.path, command.load, command.engine));
-    log_info("{}: {}", name, bundle.path.string());
+// The bundles with a name each: as given, else the checkpoint's, else the file's.
+std::vector<NamedBundle> named(std::vector<NamedBundle> bundles) {
+  std::map<std::string, std::string> paths;
+  for (NamedBundle& bundle : bundles) {
+    if (bundle.name.empty()) bundle.name = Bundle(bundle.path).manifest().source;
+    if (bundle.name.empty()) bundle.name = bundle.path.stem().string();
+    const auto [other, is_new] = paths.emplace(bundle.name, bundle.path.string());
+    if (is_new) continue;
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("{} and {}: both are called \"{}\"", other->second,
+                            bundle.path.string(), bundle.name),
+                "give one another name: NAME=BUNDLE");
   }
+  return bundles;
 }
 
 ServedRequestLog request_log(const ServeCommand& command) {
@@ -85,7 +80,14 @@ ServedRequestLog request_log(const ServeCommand& command) {
   };
 }
 
-// Everything that serves, in the order in which it depends on each other.
+HttpResponse still_loading() {
+  return error_response({.status = 503,
+                         .message = "the models are still being loaded; try again later",
+                         .type = "server_error"});
+}
+
+// Everything that serves, in the order in which it depends on each other. Listens first, so that a
+// taken port is found before models are read, and those who watch see that it starts.
 class Service {
  public:
   explicit Service(const ServeCommand& command)
@@ -93,23 +95,38 @@ class Service {
         workers_(std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxWorkers),
                  kMaxWaiting),
         router_(workers_, [this](const HttpRequest& request) { return keys_.let_in(request); }) {
-    load_models(command, models_);
-    const ServerContext context{models_, pump_};
-    add_models_api(router_, context);
+    const std::vector<NamedBundle> bundles = named(command.bundles);
+    add_routes();
     server_ = std::make_unique<HttpServer>(
-        command.http,
-        [this](const std::shared_ptr<Exchange>& exchange) { router_.handle(exchange); },
+        command.http, [this](const std::shared_ptr<Exchange>& exchange) { handle(exchange); },
         request_log(command));
+    for (const NamedBundle& bundle : bundles) {
+      log_info("loading {} from {}", bundle.name, bundle.path.string());
+      models_.put(
+          std::make_shared<ServedModel>(bundle.name, bundle.path, command.load, command.engine));
+    }
+    is_loaded_ = true;
   }
 
   HttpServer& server() { return *server_; }
 
  private:
+  void add_routes() {
+    const ServerContext context{models_, pump_};
+    add_models_api(router_, context);
+  }
+
+  void handle(const std::shared_ptr<Exchange>& exchange) const {
+    if (!is_loaded_) return exchange->respond(still_loading());
+    router_.handle(exchange);
+  }
+
   const ApiKeys keys_;
   ModelCatalogue models_;
   EventPump pump_;
   Workers workers_;
   Router router_;
+  std::atomic<bool> is_loaded_ = false;
   std::unique_ptr<HttpServer> server_;
 };
 

@@ -152,6 +152,7 @@ void CommandParser::positional(std::string_view name, std::string_view help, boo
 void CommandParser::positionals(std::string_view name, std::string_view help, Setter set) {
   positional(name, help, true, std::move(set));
   impl_->take_all(impl_->declared.back());
+  impl_->declared.back().option->allow_extra_args(true);
 }
 
 void CommandParser::flag(std::string_view name, std::string_view help, bool& target) {

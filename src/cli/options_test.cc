@@ -177,9 +177,9 @@ TEST(Options, RmAsksUnlessToldNotTo) {
 
 TEST(Options, AnUnknownCommandNamesTheKnownOnes) {
   EXPECT_EQ(
-      refusal({"serve", "m"}).hint,
-      "commands are build, pull, run, chat, prompt, tokenize, detokenize, score, verify, inspect, "
-      "bench, list, rm, version");
+      refusal({"juggle", "m"}).hint,
+      "commands are build, pull, run, chat, serve, prompt, tokenize, detokenize, score, verify, "
+      "inspect, bench, list, rm, version");
 }
 
 TEST(Options, AnOptionTwiceIsRefused) {
@@ -219,9 +219,49 @@ TEST(Options, VerifyComparesBackendsOnlyWhenAsked) {
             "--threads has no effect without --backend or --goldens");
 }
 
+TEST(Options, ServeTakesBundlesWithAndWithoutNames) {
+  const auto serve =
+      parse<ServeCommand>({"serve", "a.trtmc", "b=x/c=d.trtmc", "./e=f", "/g=h", "--port", "0"});
+  std::string bundles;
+  for (const NamedBundle& bundle : serve.bundles) {
+    bundles += bundle.name + ":" + bundle.path.string() + " ";
+  }
+  EXPECT_EQ(bundles, ":a.trtmc b:x/c=d.trtmc :./e=f :/g=h ");
+  EXPECT_EQ(serve.http.port, 0);
+  EXPECT_EQ(serve.http.host, "127.0.0.1");
+  EXPECT_EQ(refusal({"serve"}).message, "bundle is missing");
+  EXPECT_EQ(refusal({"serve", "=x"}).message, "bundle: \"=x\", expected BUNDLE or NAME=BUNDLE");
+  EXPECT_EQ(refusal({"serve", "x="}).message, "bundle: \"x=\", expected BUNDLE or NAME=BUNDLE");
+  EXPECT_EQ(refusal({"serve", "\xff=x"}).message, "bundle: the name before \"=\" is not UTF-8");
+}
+
+TEST(Options, ServeReadsItsLimits) {
+  const auto serve = parse<ServeCommand>(
+      {"serve", "m", "--max-queue", "7", "--max-body", "2MiB", "--request-timeout", "0",
+       "--drain-seconds", "5", "--cors-origin", "*", "--cors-origin", "https://a.example",
+       "--log-format", "json", "--speculate"},
+      settings_of({{"TRTMC_MAX_CONNECTIONS", "9"}, {"TRTMC_HOST", "::1"}}));
+  EXPECT_EQ(serve.engine.max_queued, 7);
+  EXPECT_EQ(serve.http.max_body_bytes, size_t{2} << 20);
+  EXPECT_EQ(serve.http.request_timeout.count(), 0);
+  EXPECT_EQ(serve.drain, std::chrono::seconds(5));
+  EXPECT_EQ(serve.http.cors_origins, (std::vector<std::string>{"*", "https://a.example"}));
+  EXPECT_EQ(serve.http.max_connections, 9);
+  EXPECT_EQ(serve.http.host, "::1");
+  EXPECT_TRUE(serve.logs_json);
+  EXPECT_TRUE(serve.engine.speculate);
+  EXPECT_EQ(refusal({"serve", "m", "--port", "65536"}).code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(refusal({"serve", "m", "--max-body", "0"}).message,
+            "--max-body: \"0\", expected a size from 1 to 1073741824 bytes");
+  EXPECT_EQ(refusal({"serve", "m", "--tls-key", "k"}).message,
+            "--tls-key is given without --tls-cert");
+  EXPECT_EQ(refusal({"serve", "m", "--cors-origin", "a.example"}).code,
+            ErrorCode::kInvalidArgument);
+}
+
 TEST(Options, EveryCommandHasHelp) {
-  for (const char* name : {"build", "run", "chat", "prompt", "tokenize", "detokenize", "score",
-                           "verify", "inspect", "version"}) {
+  for (const char* name : {"build", "run", "chat", "serve", "prompt", "tokenize", "detokenize",
+                           "score", "verify", "inspect", "version"}) {
     const std::string help = parse<HelpCommand>({name, "--help"}).text;
     EXPECT_NE(help.find(std::string("Usage: trtmc ") + name), help.npos) << help;
     EXPECT_EQ(parse<HelpCommand>({"help", name}).text, help);
