@@ -88,6 +88,11 @@ CompletionRequest read_completion_request(const JsonCursor& request, const Loade
   check_number_of_answers(prompt, result);
   result.echo = optional_flag(request, "echo");
   result.logprobs = optional_int(request, "logprobs", 0, kMostLogprobs);
+  if (result.logprobs && !model.has_tokenizer()) {
+    request.at("logprobs")
+        .fail("tokens have no names without a tokenizer, and the bundle has none",
+              ErrorCode::kUnsupported);
+  }
   const int max_tokens = optional_int(request, "max_tokens", 0, std::numeric_limits<int>::max())
                              .value_or(kDefaultMaxTokens);
   result.is_empty = max_tokens == 0;

@@ -80,8 +80,9 @@ class WholeCompletionWriter final : public CompletionWriter {
   WholeCompletionWriter(std::shared_ptr<Exchange> exchange, CompletionAnswerOptions options)
       : CompletionWriter(std::move(options)),
         exchange_(std::move(exchange)),
-        logprobs_(static_cast<size_t>(num_choices()), CompletionLogprobs(tokenizer())),
-        choices_(static_cast<size_t>(num_choices())) {}
+        choices_(static_cast<size_t>(num_choices())) {
+    if (options_.logprobs) logprobs_.assign(choices_.size(), CompletionLogprobs(tokenizer()));
+  }
 
   void begin() override {}
   void score_prompt(int prompt, const PromptScores& scores) override {
@@ -115,7 +116,7 @@ class WholeCompletionWriter final : public CompletionWriter {
 
  private:
   const std::shared_ptr<Exchange> exchange_;
-  std::vector<CompletionLogprobs> logprobs_;  // [choice]
+  std::vector<CompletionLogprobs> logprobs_;  // [choice]; none unless asked for.
   Json::Array choices_;
 };
 

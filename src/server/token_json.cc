@@ -51,7 +51,7 @@ void TextOffset::add(std::string_view bytes) {
 }
 
 std::string CompletionLogprobs::name(TokenId id) const {
-  const std::string_view bytes = tokenizer_.token_bytes(id);
+  const std::string_view bytes = tokenizer_->token_bytes(id);
   if (!find_invalid_utf8(bytes)) return std::string(bytes);
   std::string text = "bytes:";
   for (const char c : bytes) text += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));

@@ -33,7 +33,7 @@ class TextOffset {
 // token that is no UTF-8 is written as OpenAI does, "bytes:\xf0\x9f", so that names stay apart.
 class CompletionLogprobs {
  public:
-  explicit CompletionLogprobs(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+  explicit CompletionLogprobs(const Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}
 
   // A token before which there is nothing, so that nothing says how likely it is.
   void add_first(TokenId id, int offset);
@@ -43,7 +43,7 @@ class CompletionLogprobs {
  private:
   std::string name(TokenId id) const;
 
-  const Tokenizer& tokenizer_;
+  const Tokenizer* tokenizer_;
   Json::Array tokens_, token_logprobs_, top_logprobs_, text_offset_;
 };
 

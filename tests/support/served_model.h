@@ -55,9 +55,11 @@ inline LoadOptions test_load_options() {
   return options;
 }
 
-inline std::shared_ptr<ServedModel> embedded_model() {
-  return std::make_shared<ServedModel>("tiny", embedded_bundle(), test_load_options(),
-                                       EngineOptions{});
+// With the embedded model, once a process.
+inline TestServer& embedded_server() {
+  static TestServer server(std::make_shared<ServedModel>("tiny", embedded_bundle(),
+                                                         test_load_options(), EngineOptions{}));
+  return server;
 }
 
 // Tokens and template of the embedded model, and answers from a script: token after token to
