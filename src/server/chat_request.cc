@@ -86,7 +86,7 @@ void read_effort(const JsonCursor& request, const Manifest& manifest, Json::Obje
 // Everything that the template reads.
 ChatInput read_input(const JsonCursor& request, const Manifest& manifest) {
   Json conversation;
-  conversation.set("messages", read_messages(request.at("messages")));
+  conversation.set("messages", read_messages(required(request, "messages")));
   read_tools(request, manifest, conversation);
   for (const char* name : {"add_generation_prompt", "chat_template_kwargs"}) {
     if (const auto field = request.find_set(name)) conversation.set(name, field->json());

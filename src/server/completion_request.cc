@@ -83,7 +83,7 @@ CompletionRequest read_completion_request(const JsonCursor& request, const Loade
   refuse_unsupported(request, kUnsupported);
   CompletionRequest result;
   result.sampling = read_sampling_fields(request, model.bundle().spec().vocab_size);
-  const JsonCursor prompt = request.at("prompt");
+  const JsonCursor prompt = required(request, "prompt");
   result.prompts = read_prompts(prompt, model);
   check_number_of_answers(prompt, result);
   result.echo = optional_flag(request, "echo");

@@ -18,6 +18,12 @@ Json parse_body(const HttpRequest& request) {
               fmt::format("request body: {}, expected an object", json.kind_name()));
 }
 
+JsonCursor required(const JsonCursor& request, std::string_view field) {
+  const auto value = request.find_set(field);
+  if (value) return *value;
+  throw FieldError(ErrorCode::kInvalidArgument, std::string(field), "missing");
+}
+
 bool optional_flag(const JsonCursor& request, std::string_view field, bool otherwise) {
   const auto value = request.find_set(field);
   return value ? value->boolean() : otherwise;

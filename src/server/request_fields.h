@@ -15,6 +15,7 @@ namespace trtmc {
 // The body, which must be an object. Throws kInvalidArgument.
 Json parse_body(const HttpRequest& request);
 
+JsonCursor required(const JsonCursor& request, std::string_view field);
 bool optional_flag(const JsonCursor& request, std::string_view field, bool otherwise = false);
 std::optional<int> optional_int(const JsonCursor& request, std::string_view field, int low,
                                 int high);
