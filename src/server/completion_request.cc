@@ -23,26 +23,31 @@ constexpr UnsupportedField kUnsupported[] = {
     {"prompt_embeds"},
 };
 
-CompletionPrompt text_prompt(const JsonCursor& prompt, const LoadedModel& model) {
-  return {prompt.path(), model.tokenizer().encode(prompt.string()), prompt.string()};
+void need_tokenizer(const JsonCursor& field, const EngineModel& model) {
+  if (model.tokenizer) return;
+  field.fail("needs a tokenizer, and the bundle has none, only ids", ErrorCode::kUnsupported);
 }
 
-CompletionPrompt id_prompt(const JsonCursor& prompt, const LoadedModel& model) {
-  const int vocab_size = model.bundle().spec().vocab_size;
+CompletionPrompt text_prompt(const JsonCursor& prompt, const EngineModel& model) {
+  need_tokenizer(prompt, model);
+  return {prompt.path(), model.tokenizer->encode(prompt.string()), prompt.string()};
+}
+
+CompletionPrompt id_prompt(const JsonCursor& prompt, const EngineModel& model) {
   CompletionPrompt result{.field = prompt.path(), .ids = {}, .text = {}};
   for (const JsonCursor& id : prompt.elements()) {
-    result.ids.push_back(static_cast<TokenId>(id.integer_in(0, vocab_size - 1)));
+    result.ids.push_back(static_cast<TokenId>(id.integer_in(0, model.vocab_size - 1)));
   }
-  if (!model.has_tokenizer()) return result;
+  if (!model.tokenizer) return result;
   try {
-    result.text = replace_invalid_utf8(model.tokenizer().decode(result.ids, false));
+    result.text = replace_invalid_utf8(model.tokenizer->decode(result.ids, false));
   } catch (const Error& error) {  // A vocabulary may be larger than its tokenizer.
     prompt.fail(error.what());
   }
   return result;
 }
 
-CompletionPrompt one_prompt(const JsonCursor& prompt, const LoadedModel& model) {
+CompletionPrompt one_prompt(const JsonCursor& prompt, const EngineModel& model) {
   if (prompt.json().string()) return text_prompt(prompt, model);
   if (prompt.json().array()) return id_prompt(prompt, model);
   prompt.fail(
@@ -50,7 +55,7 @@ CompletionPrompt one_prompt(const JsonCursor& prompt, const LoadedModel& model) 
 }
 
 // A text, ids, or an array of either.
-std::vector<CompletionPrompt> read_prompts(const JsonCursor& prompt, const LoadedModel& model) {
+std::vector<CompletionPrompt> read_prompts(const JsonCursor& prompt, const EngineModel& model) {
   std::vector<CompletionPrompt> prompts;
   const Json::Array* const list = prompt.json().array();
   const bool is_one =
@@ -79,20 +84,16 @@ void check_number_of_answers(const JsonCursor& prompt, const CompletionRequest& 
 
 }  // namespace
 
-CompletionRequest read_completion_request(const JsonCursor& request, const LoadedModel& model) {
+CompletionRequest read_completion_request(const JsonCursor& request, const EngineModel& model) {
   refuse_unsupported(request, kUnsupported);
   CompletionRequest result;
-  result.sampling = read_sampling_fields(request, model.bundle().spec().vocab_size);
+  result.sampling = read_sampling_fields(request, model.vocab_size);
   const JsonCursor prompt = required(request, "prompt");
   result.prompts = read_prompts(prompt, model);
   check_number_of_answers(prompt, result);
   result.echo = optional_flag(request, "echo");
   result.logprobs = optional_int(request, "logprobs", 0, kMostLogprobs);
-  if (result.logprobs && !model.has_tokenizer()) {
-    request.at("logprobs")
-        .fail("tokens have no names without a tokenizer, and the bundle has none",
-              ErrorCode::kUnsupported);
-  }
+  if (result.logprobs) need_tokenizer(request.at("logprobs"), model);
   const int max_tokens = optional_int(request, "max_tokens", 0, std::numeric_limits<int>::max())
                              .value_or(kDefaultMaxTokens);
   result.is_empty = max_tokens == 0;

@@ -28,7 +28,8 @@ struct CompletionRequest {
   StreamFields stream;
 };
 
-// As read_chat_request(); a prompt that is a text needs the model's tokenizer.
-CompletionRequest read_completion_request(const JsonCursor& request, const LoadedModel& model);
+// As read_chat_request(); a prompt that is a text, and logprobs, need the model's tokenizer. Of
+// `model` nothing else is read but the size of its vocabulary.
+CompletionRequest read_completion_request(const JsonCursor& request, const EngineModel& model);
 
 }  // namespace trtmc

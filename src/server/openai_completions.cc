@@ -36,7 +36,7 @@ void complete(const ServerContext& context, const std::shared_ptr<Exchange>& exc
   const Json json = parse_body(exchange->request());
   const JsonCursor request(json);
   auto model = context.models.find(optional_text(request, "model").value_or(""));
-  CompletionRequest wish = read_completion_request(request, model->loaded);
+  CompletionRequest wish = read_completion_request(request, model->loaded.engine_model());
   start_generation(context.pump, exchange,
                    completion_job(exchange, std::move(model), std::move(wish)));
 }
