@@ -57,10 +57,10 @@ ChatInput chat_input(const Manifest& manifest, const ChatOptions& options, Json:
 ChatInput chat_input(const Manifest& manifest, std::string_view conversation_json,
                      std::string_view date) {
   const Json json = with_context("conversation", [&] { return Json::parse(conversation_json); });
-  return chat_input(manifest, json, date);
+  return chat_input_of(manifest, json, date);
 }
 
-ChatInput chat_input(const Manifest& manifest, const Json& conversation, std::string_view date) {
+ChatInput chat_input_of(const Manifest& manifest, const Json& conversation, std::string_view date) {
   ChatInput input = chat_input_from_json(conversation, local_time_on(date));
   require_tool_format(manifest, input.tools);
   return input;

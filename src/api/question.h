@@ -39,7 +39,7 @@ ChatInput chat_input(const Manifest& manifest, const ChatOptions& options, Json:
 // A conversation in the JSON that render() of the public interface takes. Throws as that says.
 ChatInput chat_input(const Manifest& manifest, std::string_view conversation_json,
                      std::string_view date);
-ChatInput chat_input(const Manifest& manifest, const Json& conversation, std::string_view date);
+ChatInput chat_input_of(const Manifest& manifest, const Json& conversation, std::string_view date);
 
 // The prompt. An error of the template says that it is one.
 std::string render_prompt(const ChatTemplate& chat_template, const ChatInput& input);

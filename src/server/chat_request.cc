@@ -91,7 +91,7 @@ ChatInput read_input(const JsonCursor& request, const Manifest& manifest) {
   for (const char* name : {"add_generation_prompt", "chat_template_kwargs"}) {
     if (const auto field = request.find_set(name)) conversation.set(name, field->json());
   }
-  ChatInput input = chat_input(manifest, conversation, {});
+  ChatInput input = chat_input_of(manifest, conversation, {});
   read_effort(request, manifest, input.template_kwargs);
   if (const auto date = request.find_set("date")) {
     try {
