@@ -17,6 +17,8 @@
 #include "server/api_error.h"
 #include "server/api_keys.h"
 #include "server/models_api.h"
+#include "server/openai_chat.h"
+#include "server/openai_completions.h"
 #include "server/request_log.h"
 
 namespace trtmc {
@@ -114,6 +116,8 @@ class Service {
   void add_routes() {
     const ServerContext context{models_, pump_};
     add_models_api(router_, context);
+    add_openai_chat(router_, context);
+    add_openai_completions(router_, context);
   }
 
   void handle(const std::shared_ptr<Exchange>& exchange) const {
