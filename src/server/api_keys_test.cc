@@ -70,7 +70,7 @@ TEST_F(ApiKeysTest, WarnOfAFileThatOthersMayRead) {
   std::filesystem::permissions(file_, perms::others_read, std::filesystem::perm_options::add);
   ApiKeys{file_};
   EXPECT_THAT(log.lines(),
-              testing::ElementsAre(file_.string() + ": other users may read the keys; `chmod 600` "
+              testing::ElementsAre(file_.string() + ": other users may read the keys; chmod 600 "
                                                     "keeps them out"));
 }
 
