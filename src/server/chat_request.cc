@@ -83,28 +83,6 @@ void read_effort(const JsonCursor& request, const Manifest& manifest, Json::Obje
   if (std::ranges::none_of(kwargs, is_thinking)) kwargs.emplace_back("enable_thinking", think);
 }
 
-// Everything that the template reads.
-ChatInput read_input(const JsonCursor& request, const Manifest& manifest) {
-  Json conversation;
-  conversation.set("messages", read_messages(required(request, "messages")));
-  read_tools(request, manifest, conversation);
-  for (const char* name : {"add_generation_prompt", "chat_template_kwargs"}) {
-    if (const auto field = request.find_set(name)) conversation.set(name, field->json());
-  }
-  ChatInput input = chat_input_of(manifest, conversation, {});
-  read_effort(request, manifest, input.template_kwargs);
-  if (const auto date = request.find_set("date")) {
-    try {
-      input.local_time = parse_date(date->string());
-    } catch (const FieldError&) {
-      throw;
-    } catch (const Error& error) {
-      date->fail(error.what());
-    }
-  }
-  return input;
-}
-
 // Tools that a template takes under SmolLM3's own name.
 bool has_xml_tools(const ChatInput& input) {
   return std::ranges::any_of(input.template_kwargs, [](const Json::Member& member) {
@@ -130,10 +108,31 @@ int read_max_tokens(const JsonCursor& request) {
 
 }  // namespace
 
+ChatInput read_chat_input(const JsonCursor& request, const Manifest& manifest) {
+  Json conversation;
+  conversation.set("messages", read_messages(required(request, "messages")));
+  read_tools(request, manifest, conversation);
+  for (const char* name : {"add_generation_prompt", "chat_template_kwargs"}) {
+    if (const auto field = request.find_set(name)) conversation.set(name, field->json());
+  }
+  ChatInput input = chat_input_of(manifest, conversation, {});
+  read_effort(request, manifest, input.template_kwargs);
+  if (const auto date = request.find_set("date")) {
+    try {
+      input.local_time = parse_date(date->string());
+    } catch (const FieldError&) {
+      throw;
+    } catch (const Error& error) {
+      date->fail(error.what());
+    }
+  }
+  return input;
+}
+
 ChatRequest read_chat_request(const JsonCursor& request, const Manifest& manifest) {
   refuse_unsupported(request, kUnsupported);
   ChatRequest result;
-  result.input = read_input(request, manifest);
+  result.input = read_chat_input(request, manifest);
   result.parse_tools =
       read_tool_choice(request) && (has_tools(result.input) || has_xml_tools(result.input));
   result.parallel_tool_calls = optional_flag(request, "parallel_tool_calls", true);

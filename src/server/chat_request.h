@@ -20,6 +20,10 @@ struct ChatRequest {
   StreamFields stream;
 };
 
+// The conversation alone, as the model's template reads it: messages, tools, add_generation_prompt,
+// chat_template_kwargs, reasoning_effort and date. Throws as read_chat_request().
+ChatInput read_chat_input(const JsonCursor& request, const Manifest& manifest);
+
 // Reads a request of the model that `manifest` describes. Fields that are unknown and those without
 // meaning here are ignored; throws a FieldError for what is wrong or can't be done.
 ChatRequest read_chat_request(const JsonCursor& request, const Manifest& manifest);

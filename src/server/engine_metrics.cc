@@ -71,7 +71,7 @@ const Figure kFigures[] = {
      [](const Observed& m) { return real(m.stats.accepted_drafts); }},
 };
 
-// What routers in front of several servers read (docs/decisions/0017-metrics-have-our-names.md).
+// What routers in front of several servers read (docs/decisions/0018-metrics-have-our-names.md).
 const Figure kRouterFigures[] = {
     {"vllm:num_requests_waiting", "trtmc_requests_queued, by the name that routers know", kGauge,
      [](const Observed& m) { return real(m.stats.queued_requests); }},

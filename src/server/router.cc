@@ -9,7 +9,7 @@
 namespace trtmc {
 namespace {
 
-bool matches(const std::string& pattern, const std::string& path) {
+bool matches(const std::string& pattern, std::string_view path) {
   if (!pattern.ends_with("/*")) return pattern == path;
   return path.size() >= pattern.size() && path.starts_with(pattern.substr(0, pattern.size() - 1));
 }
@@ -55,6 +55,12 @@ HttpResponse unauthorized() {
   return response;
 }
 
+ApiError starting() {
+  return {.status = 503,
+          .message = "the models are still being loaded; try again later",
+          .type = "server_error"};
+}
+
 ApiError too_busy() {
   return {.status = 429,
           .message = "too many requests are waiting; try again later",
@@ -67,6 +73,13 @@ Router::Router(Workers& workers, std::function<bool(const HttpRequest&)> may_pas
     : workers_(workers), may_pass_(std::move(may_pass)) {}
 
 void Router::add(Route route) { routes_.push_back(std::move(route)); }
+
+std::string_view Router::route_of(std::string_view path) const {
+  for (const Route& route : routes_) {
+    if (matches(route.path, path)) return route.path;
+  }
+  return "other";
+}
 
 const Route* Router::find(const HttpRequest& request, std::string& allowed) const {
   const std::string_view method =
@@ -90,6 +103,7 @@ void Router::handle(const std::shared_ptr<Exchange>& exchange) const {
                                                : not_allowed(request, allowed));
     }
     if (route->needs_key && !may_pass_(request)) return exchange->respond(unauthorized());
+    if (route->needs_key && is_closed_()) return exchange->respond(error_response(starting()));
     if (route->on == Route::On::kServer) return run(route->handler, exchange);
     if (!workers_.post([route, exchange] { run(route->handler, exchange); })) {
       exchange->respond(error_response(too_busy()));

@@ -5,6 +5,8 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "server/exchange.h"
@@ -28,6 +30,12 @@ class Router {
   Router(Workers& workers, std::function<bool(const HttpRequest&)> may_pass);
 
   void add(Route route);
+  // While `is_closed` says so, routes that need a key answer 503: the server is starting.
+  void set_closed(std::function<bool()> is_closed) { is_closed_ = std::move(is_closed); }
+  const std::vector<Route>& routes() const { return routes_; }
+
+  // The path of the route that takes `path`, which may have a star in it, or "other": for counts.
+  std::string_view route_of(std::string_view path) const;
 
   // Answers `exchange` sooner or later. Does not throw.
   void handle(const std::shared_ptr<Exchange>& exchange) const;
@@ -37,6 +45,7 @@ class Router {
 
   Workers& workers_;
   std::function<bool(const HttpRequest&)> may_pass_;
+  std::function<bool()> is_closed_ = [] { return false; };
   std::vector<Route> routes_;
 };
 

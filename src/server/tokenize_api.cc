@@ -8,18 +8,14 @@
 #include <utility>
 #include <vector>
 
-#include "api/question.h"
-#include "base/clock.h"
 #include "base/utf8.h"
+#include "server/chat_messages.h"
+#include "server/chat_request.h"
+#include "server/request_fields.h"
 #include "text/tokenizer.h"
 
 namespace trtmc {
 namespace {
-
-bool flag(const JsonCursor& body, std::string_view key, bool otherwise) {
-  const auto value = body.find_set(key);
-  return value ? value->boolean() : otherwise;
-}
 
 JsonCursor required(const JsonCursor& body, const char* key) {
   if (const auto value = body.find_set(key)) return *value;
@@ -27,21 +23,17 @@ JsonCursor required(const JsonCursor& body, const char* key) {
 }
 
 std::shared_ptr<ServedModel> model_for(const ModelCatalogue& models, const JsonCursor& body) {
-  const auto name = body.find_set("model");
-  return models.find(name ? std::string_view(name->string()) : std::string_view());
+  return models.find(optional_text(body, "model").value_or(""));
 }
 
-// The prompt of the conversation in `body`.
-std::string conversation_prompt(const ServedModel& model, const JsonCursor& body) {
-  if (flag(body, "continue_final_message", false)) {
-    body.at("continue_final_message").fail("is not supported", ErrorCode::kUnsupported);
-  }
-  Json conversation;
-  for (const char* key : {"messages", "tools", "add_generation_prompt", "chat_template_kwargs"}) {
-    if (const auto value = body.find_set(key)) conversation.set(key, value->json());
-  }
-  return render_prompt(model.loaded.chat_template(),
-                       chat_input_from_json(conversation, local_time_now()));
+// The prompt of the conversation in `body`, as a chat would have it.
+std::string conversation_prompt(const LoadedModel& model, const JsonCursor& body) {
+  constexpr UnsupportedField kUnsupported[] = {{"continue_final_message", "false"},
+                                               {"chat_template"}};
+  required(body, "messages");
+  refuse_unsupported(body, kUnsupported);
+  return render_with_system_messages(model.chat_template(),
+                                     read_chat_input(body, model.bundle().manifest()));
 }
 
 Json texts_of(const Tokenizer& tokenizer, const std::vector<TokenId>& ids) {
@@ -68,15 +60,15 @@ bool is_conversation(const JsonCursor& body) {
 }
 
 void tokenize(const ModelCatalogue& models, Exchange& exchange) {
-  const Json json = Json::parse(exchange.request().body);
+  const Json json = parse_body(exchange.request());
   const JsonCursor body(json);
   const auto model = model_for(models, body);
   const bool from_conversation = is_conversation(body);
-  const bool add_special = flag(body, "add_special_tokens", !from_conversation);
-  const bool wants_texts = flag(body, "return_token_strs", false);
+  const bool add_special = optional_flag(body, "add_special_tokens", !from_conversation);
+  const bool wants_texts = optional_flag(body, "return_token_strs", false);
   const Tokenizer& tokenizer = model->loaded.tokenizer();
   const auto ids = tokenizer.encode(
-      from_conversation ? conversation_prompt(*model, body) : body.at("prompt").string(),
+      from_conversation ? conversation_prompt(model->loaded, body) : body.at("prompt").string(),
       {.add_special = add_special});
   Json answer = tokens_json(*model, ids);
   if (wants_texts) answer.set("token_strs", texts_of(tokenizer, ids));
@@ -84,12 +76,11 @@ void tokenize(const ModelCatalogue& models, Exchange& exchange) {
 }
 
 void render(const ModelCatalogue& models, Exchange& exchange) {
-  const Json json = Json::parse(exchange.request().body);
+  const Json json = parse_body(exchange.request());
   const JsonCursor body(json);
   const auto model = model_for(models, body);
-  required(body, "messages");
-  const bool add_special = flag(body, "add_special_tokens", false);
-  std::string prompt = conversation_prompt(*model, body);
+  const bool add_special = optional_flag(body, "add_special_tokens", false);
+  std::string prompt = conversation_prompt(model->loaded, body);
   Json answer =
       tokens_json(*model, model->loaded.tokenizer().encode(prompt, {.add_special = add_special}));
   answer.set("prompt", std::move(prompt));
@@ -114,11 +105,11 @@ std::vector<TokenId> ids_of(const JsonCursor& tokens, int num_ids) {
 }
 
 void detokenize(const ModelCatalogue& models, Exchange& exchange) {
-  const Json json = Json::parse(exchange.request().body);
+  const Json json = parse_body(exchange.request());
   const JsonCursor body(json);
   const auto model = model_for(models, body);
   const Tokenizer& tokenizer = model->loaded.tokenizer();
-  const bool skip_special = flag(body, "skip_special_tokens", false);
+  const bool skip_special = optional_flag(body, "skip_special_tokens", false);
   Json answer;
   answer.set("prompt",
              tokenizer.decode(ids_of(required(body, "tokens"), tokenizer.num_ids()), skip_special));

@@ -90,7 +90,7 @@ TEST_F(TokenizeApi, WhatIsWrongIsNamed) {
   EXPECT_EQ(refusal(400, "/tokenize", R"({"messages": 7})"),
             "messages: messages: an integer, expected an array");
   EXPECT_EQ(refusal(400, "/render", R"({"messages": [], "continue_final_message": true})"),
-            "continue_final_message: continue_final_message: is not supported");
+            "continue_final_message: continue_final_message: not supported, except false");
   EXPECT_EQ(refusal(400, "/render", R"({"prompt": "a"})"), "messages: messages: missing");
   EXPECT_EQ(refusal(404, "/tokenize", R"({"prompt": "a", "model": "large"})"),
             "model: model: \"large\" is not served, only \"tiny\"");
