@@ -223,12 +223,12 @@ TEST(Options, ServeTakesBundlesWithAndWithoutNames) {
   const auto serve =
       parse<ServeCommand>({"serve", "a.trtmc", "b=x/c=d.trtmc", "./e=f", "/g=h", "--port", "0"});
   std::string bundles;
-  for (const NamedBundle& bundle : serve.bundles) {
+  for (const NamedBundle& bundle : serve.service.bundles) {
     bundles += bundle.name + ":" + bundle.path.string() + " ";
   }
   EXPECT_EQ(bundles, ":a.trtmc b:x/c=d.trtmc :./e=f :/g=h ");
-  EXPECT_EQ(serve.http.port, 0);
-  EXPECT_EQ(serve.http.host, "127.0.0.1");
+  EXPECT_EQ(serve.service.http.port, 0);
+  EXPECT_EQ(serve.service.http.host, "127.0.0.1");
   EXPECT_EQ(refusal({"serve"}).message, "bundle is missing");
   EXPECT_EQ(refusal({"serve", "=x"}).message, "bundle: \"=x\", expected BUNDLE or NAME=BUNDLE");
   EXPECT_EQ(refusal({"serve", "x="}).message, "bundle: \"x=\", expected BUNDLE or NAME=BUNDLE");
@@ -241,15 +241,15 @@ TEST(Options, ServeReadsItsLimits) {
        "--drain-seconds", "5", "--cors-origin", "*", "--cors-origin", "https://a.example",
        "--log-format", "json", "--speculate"},
       settings_of({{"TRTMC_MAX_CONNECTIONS", "9"}, {"TRTMC_HOST", "::1"}}));
-  EXPECT_EQ(serve.engine.max_queued, 7);
-  EXPECT_EQ(serve.http.max_body_bytes, size_t{2} << 20);
-  EXPECT_EQ(serve.http.request_timeout.count(), 0);
+  EXPECT_EQ(serve.service.engine.max_queued, 7);
+  EXPECT_EQ(serve.service.http.max_body_bytes, size_t{2} << 20);
+  EXPECT_EQ(serve.service.http.request_timeout.count(), 0);
   EXPECT_EQ(serve.drain, std::chrono::seconds(5));
-  EXPECT_EQ(serve.http.cors_origins, (std::vector<std::string>{"*", "https://a.example"}));
-  EXPECT_EQ(serve.http.max_connections, 9);
-  EXPECT_EQ(serve.http.host, "::1");
-  EXPECT_TRUE(serve.logs_json);
-  EXPECT_TRUE(serve.engine.speculate);
+  EXPECT_EQ(serve.service.http.cors_origins, (std::vector<std::string>{"*", "https://a.example"}));
+  EXPECT_EQ(serve.service.http.max_connections, 9);
+  EXPECT_EQ(serve.service.http.host, "::1");
+  EXPECT_EQ(serve.service.request_log, RequestLogFormat::kJson);
+  EXPECT_TRUE(serve.service.engine.speculate);
   EXPECT_EQ(refusal({"serve", "m", "--port", "65536"}).code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(refusal({"serve", "m", "--max-body", "0"}).message,
             "--max-body: \"0\", expected a size from 1 to 1073741824 bytes");

@@ -53,7 +53,7 @@ CommandParser::Setter bytes_into(size_t& target, uint64_t high) {
 }
 
 void declare_address(CommandParser& parser, ServeCommand& command) {
-  HttpServerOptions& http = command.http;
+  HttpServerOptions& http = command.service.http;
   parser.shared_option("--host", "HOST",
                        "address or name to listen on (default: 127.0.0.1, this machine alone)",
                        [&http](const std::string& text) {
@@ -67,7 +67,7 @@ void declare_address(CommandParser& parser, ServeCommand& command) {
                          http.port = static_cast<uint16_t>(parse_integer(text, 0, 65535));
                        });
   parser.shared_option("--api-key-file", "FILE", "let in only who has one of the keys in FILE",
-                       path_into(command.api_key_file));
+                       path_into(command.service.api_key_file));
   parser.shared_option("--tls-cert", "FILE", "speak TLS with this certificate chain (PEM)",
                        path_into(http.tls_cert));
   parser.shared_option("--tls-key", "FILE", "the certificate's private key (PEM)",
@@ -85,11 +85,11 @@ void declare_address(CommandParser& parser, ServeCommand& command) {
 }
 
 void declare_limits(CommandParser& parser, ServeCommand& command) {
-  HttpServerOptions& http = command.http;
+  HttpServerOptions& http = command.service.http;
   parser.group("Limits");
   parser.shared_option("--max-queue", "N", "requests that may wait, beyond them 429 (default: 256)",
                        [&command](const std::string& text) {
-                         command.engine.max_queued = static_cast<int>(
+                         command.service.engine.max_queued = static_cast<int>(
                              parse_integer(text, 1, std::numeric_limits<int>::max()));
                        });
   parser.shared_option(
@@ -118,9 +118,9 @@ void declare_request_log(CommandParser& parser, ServeCommand& command) {
                        "lines on requests: text, json, or none (default: text)",
                        [&command](const std::string& text) {
                          constexpr std::string_view kNames[] = {"text", "json", "none"};
-                         const size_t index = parse_name(text, kNames);
-                         command.logs_json = index == 1;
-                         command.logs_requests = index != 2;
+                         constexpr std::optional<RequestLogFormat> kFormats[] = {
+                             RequestLogFormat::kText, RequestLogFormat::kJson, std::nullopt};
+                         command.service.request_log = kFormats[parse_name(text, kNames)];
                        });
   parser.choices({"text", "json", "none"});
 }
@@ -138,25 +138,27 @@ void check_tls(const HttpServerOptions& http) {
 
 ServeCommand parse_serve_command(std::span<const std::string> arguments, const Settings& settings) {
   ServeCommand command;
+  command.service.request_log = RequestLogFormat::kText;
   CommandParser parser("serve", "Answer requests over HTTP, as OpenAI's API does.");
   parser.positionals(
       "bundle",
       "the models: files that `trtmc build` wrote; NAME=FILE sets what clients "
       "call one (default: its checkpoint's name)",
-      [&](const std::string& text) { command.bundles.push_back(parse_bundle(text)); });
+      [&](const std::string& text) { command.service.bundles.push_back(parse_bundle(text)); });
   declare_address(parser, command);
   declare_limits(parser, command);
-  declare_load(parser, command.load);
-  declare_speculate(parser, command.engine);
+  declare_load(parser, command.service.load);
+  declare_speculate(parser, command.service.engine);
   declare_log(parser, command.log);
   declare_request_log(parser, command);
   parser.footer(
       "SIGTERM or Ctrl-C lets running requests end, a second one stops at once.\n"
+      "SIGHUP reads bundles, keys and certificate again where they have changed.\n"
       "docs/serving.md has the routes.");
   parser.parse(arguments, settings);
   check_log(parser, command.log);
-  check_load(parser, command.load);
-  check_tls(command.http);
+  check_load(parser, command.service.load);
+  check_tls(command.service.http);
   return command;
 }
 

@@ -18,6 +18,7 @@ class ChannelExchange final : public Exchange {
   void write(std::string bytes) override { channel_->write(std::move(bytes)); }
   void end_stream() override { channel_->end_stream(); }
   void on_gone(std::function<void()> action) override { channel_->on_gone(std::move(action)); }
+  void note_route(std::string_view pattern) override { channel_->note_route(pattern); }
   void note_model(std::string_view name) override { channel_->note_model(name); }
   void note_tokens(int prompt, int completion) override {
     channel_->note_tokens(prompt, completion);
@@ -40,6 +41,7 @@ AnswerChannel::AnswerChannel(std::function<void()> wake, size_t max_unsent_bytes
 
 AnswerChannel::~AnswerChannel() {
   if (!log_) return;
+  served_.route = std::move(route_);
   served_.model = std::move(model_);
   served_.prompt_tokens = prompt_tokens_;
   served_.completion_tokens = completion_tokens_;
@@ -152,6 +154,11 @@ void AnswerChannel::on_gone(std::function<void()> action) {
   }
   lock.unlock();
   action();
+}
+
+void AnswerChannel::note_route(std::string_view pattern) {
+  const std::lock_guard lock(mutex_);
+  route_ = pattern;
 }
 
 void AnswerChannel::note_model(std::string_view name) {

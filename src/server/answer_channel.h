@@ -44,6 +44,7 @@ class AnswerChannel {
   void end_stream();
   void abandon();  // The maker is gone.
   void on_gone(std::function<void()> action);
+  void note_route(std::string_view pattern);
   void note_model(std::string_view name);
   void note_tokens(int prompt, int completion);
 
@@ -63,7 +64,7 @@ class AnswerChannel {
   bool is_awake_ = false;  // The connection knows already.
   size_t unsent_bytes_ = 0;
   std::function<void()> gone_action_;
-  std::string model_;
+  std::string route_, model_;
   std::optional<int> prompt_tokens_, completion_tokens_;
 };
 

@@ -32,7 +32,8 @@ class Exchange {
   // been already. It must be quick. Setting another forgets the first.
   virtual void on_gone(std::function<void()> action) = 0;
 
-  // For the log of requests; before the answer's end.
+  // For the log of requests; before the answer's end. The route is its pattern.
+  virtual void note_route(std::string_view pattern) { (void)pattern; }
   virtual void note_model(std::string_view name) { (void)name; }
   virtual void note_tokens(int prompt, int completion) { (void)prompt, (void)completion; }
 

@@ -222,11 +222,19 @@ HttpServer::~HttpServer() = default;
 uint16_t HttpServer::port() const { return impl_->port; }
 
 std::string HttpServer::url() const {
-  return fmt::format("{}://{}", impl_->tls ? "https" : "http",
+  return fmt::format("{}://{}", impl_->options.tls_cert.empty() ? "http" : "https",
                      with_port(impl_->options.host, impl_->port));
 }
 
 int HttpServer::open_connections() const { return impl_->num_open; }
+
+void HttpServer::reload_certificate() {
+  if (impl_->options.tls_cert.empty()) return;
+  auto renewed = std::make_shared<std::unique_ptr<asio::ssl::context>>(
+      make_tls_context(impl_->options.tls_cert, impl_->options.tls_key));
+  // Connections keep what they need of the one that they began with.
+  impl_->shared.postbox->post([impl = impl_.get(), renewed] { impl->tls.swap(*renewed); });
+}
 
 void HttpServer::drain() {
   impl_->shared.postbox->post([this] { impl_->drain(); });

@@ -53,6 +53,10 @@ class HttpServer {
 
   int open_connections() const;
 
+  // Reads certificate and key again, if there are any, for the connections to come. Throws as the
+  // constructor does; what there is stays then.
+  void reload_certificate();
+
   // Takes no more connections, closes those without a request, and the others after their answers.
   void drain();
   // Waits until no connection is left, or until `deadline`. True if none is.

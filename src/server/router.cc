@@ -74,13 +74,6 @@ Router::Router(Workers& workers, std::function<bool(const HttpRequest&)> may_pas
 
 void Router::add(Route route) { routes_.push_back(std::move(route)); }
 
-std::string_view Router::route_of(std::string_view path) const {
-  for (const Route& route : routes_) {
-    if (matches(route.path, path)) return route.path;
-  }
-  return "other";
-}
-
 const Route* Router::find(const HttpRequest& request, std::string& allowed) const {
   const std::string_view method =
       request.method == "HEAD" ? "GET" : std::string_view(request.method);
@@ -102,6 +95,7 @@ void Router::handle(const std::shared_ptr<Exchange>& exchange) const {
       return exchange->respond(allowed.empty() ? error_response(not_found(request))
                                                : not_allowed(request, allowed));
     }
+    exchange->note_route(route->path);
     if (route->needs_key && !may_pass_(request)) return exchange->respond(unauthorized());
     if (route->needs_key && is_closed_()) return exchange->respond(error_response(starting()));
     if (route->on == Route::On::kServer) return run(route->handler, exchange);

@@ -34,9 +34,6 @@ class Router {
   void set_closed(std::function<bool()> is_closed) { is_closed_ = std::move(is_closed); }
   const std::vector<Route>& routes() const { return routes_; }
 
-  // The path of the route that takes `path`, which may have a star in it, or "other": for counts.
-  std::string_view route_of(std::string_view path) const;
-
   // Answers `exchange` sooner or later. Does not throw.
   void handle(const std::shared_ptr<Exchange>& exchange) const;
 

@@ -16,7 +16,8 @@ struct ServedRequest {
   int status = 0;                               // 0: nothing has been answered.
   uint64_t bytes = 0;                           // Of the answer, with its headers.
   bool complete = false;                        // The client has got all of the answer.
-  std::string model;                            // That it asked for; may be empty.
+  std::string route;  // The pattern of the path that it took; may be empty.
+  std::string model;  // That it asked for; may be empty.
   std::optional<int> prompt_tokens, completion_tokens;
 };
 
