@@ -19,7 +19,7 @@ FENCE = re.compile(r"^(```+|~~~+).*?^\1$", re.M | re.S)
 LINK = re.compile(r"(\]\()([^)\s#:]+)(#[^)\s]*)?(\))")
 NAMED = re.compile(r"(?<!\[)`((?:bench|cmake|fuzz|include|src|tests|tools)/[\w./-]+)`")
 LANGUAGES = {".h": "cpp", ".cc": "cpp", ".py": "python", ".sh": "bash", ".json": "json", ".jinja": "jinja",
-             ".cmake": "cmake", ".txt": "text", "": "text", ".md": None}
+             ".cmake": "cmake", ".service": "ini", ".yaml": "yaml", ".txt": "text", "": "text", ".md": None}
 HOME = {"README.md": "index.md"}
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""What a running server says of itself: metrics whose counts are exact, health, and models that are loaded again.
+"""What a running server says of itself: metrics whose counts are exact, health, models that are loaded again, and what
+docs/serving.md and docs/metrics.md show.
 
-    operations_test.py --trtmc FILE --bundle FILE [unittest's own arguments]
+    operations_test.py --trtmc FILE --bundle FILE --source DIR [unittest's own arguments]
 
 Metrics are read by PyPI's prometheus_client where it is there, and always by a reader of the text format's grammar.
 """
@@ -218,9 +219,34 @@ class Health(unittest.TestCase):
             self.assertEqual(document["openapi"], "3.1.0")
 
 
+class Pages(unittest.TestCase):
+    def test_what_serving_md_shows_is_what_happens(self):
+        sys.path.append(str(OPTIONS.source / "tests/docs"))
+        from examples_test import BLOCK, agree, sessions
+        page = (OPTIONS.source / "docs/serving.md").read_text(encoding="utf-8")
+        shown = [session for block in BLOCK.findall(page) for session in sessions(block)]
+        self.assertGreaterEqual(len(shown), 7)
+        with Server(f"tiny={OPTIONS.bundle}") as server, tempfile.TemporaryDirectory() as folder:
+            for command, output in shown:
+                done = subprocess.run(["/bin/bash", "-c", command.replace("127.0.0.1:8080", f"127.0.0.1:{server.port}")],
+                                      cwd=folder, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+                self.assertTrue(agree(output, (done.stdout + done.stderr).splitlines()),
+                                f"{command}\n{done.stdout}{done.stderr}")
+
+    def test_metrics_md_names_every_metric_and_no_other(self):
+        page = (OPTIONS.source / "docs/metrics.md").read_text(encoding="utf-8")
+        rows = re.findall(r"^\| `([a-z_:]+)` \| (\w+) \|", page, re.M)
+        with Server(f"tiny={OPTIONS.bundle}") as server:
+            server.json("POST", "/v1/completions", COMPLETION)
+            server.await_metrics(lambda m: "trtmc_http_requests_total" in m)
+            text = server.ask("GET", "/metrics")[1]
+        self.assertEqual(sorted(rows), sorted(re.findall(r"^# TYPE (\S+) (\w+)$", text, re.M)))
+
+
 if __name__ == "__main__":
     command_line = argparse.ArgumentParser()
     command_line.add_argument("--trtmc", type=pathlib.Path, required=True)
     command_line.add_argument("--bundle", type=pathlib.Path, required=True)
+    command_line.add_argument("--source", type=pathlib.Path, required=True)
     OPTIONS, rest = command_line.parse_known_args()
     unittest.main(argv=[sys.argv[0], "-v", *rest])
