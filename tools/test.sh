@@ -1,8 +1,8 @@
 #!/bin/bash
 # Builds trtmc and passes its tests; installs what that needs. Without an option: format, layers, and
 # everything but the slow tests, compiled by g++. `--all` is what CI runs: the docs as a site, clang-tidy, the
-# sanitizers and the fuzzers (compiled by clang), the CUDA backend where nvcc is, and then the same as without an
-# option. `--stage NAME` runs one stage.
+# sanitizers and the fuzzers (compiled by clang), the CUDA backend where nvcc is, then the same as without an option,
+# and PyPI's clients against the server. `--stage NAME` runs one stage.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -25,11 +25,13 @@ build() {  # build PRESET [configure options]: every target of the preset
   cmake --build --preset "$1" -j "$jobs" -- --quiet
 }
 
-venv() {  # venv FOLDER REQUIREMENTS
-  [ -x "$1/bin/python" ] || python3 -m venv "$1"
-  if ! cmp -s "$2" "$1/installed.txt"; then
-    "$1/bin/pip" install -q --disable-pip-version-check -r "$2"
-    cp "$2" "$1/installed.txt"
+venv() {  # venv FOLDER REQUIREMENTS [pip's options]
+  local folder=$1 requirements=$2
+  shift 2
+  [ -x "$folder/bin/python" ] || python3 -m venv "$folder"
+  if ! cmp -s "$requirements" "$folder/installed.txt"; then
+    "$folder/bin/pip" install -q --disable-pip-version-check "$@" -r "$requirements"
+    cp "$requirements" "$folder/installed.txt"
   fi
 }
 oracles() { venv .venv tests/requirements.txt; }  # PyPI's tokenizers, jinja2, gguf, huggingface_hub.
@@ -56,6 +58,13 @@ stage_arm64() {  # For 64-bit ARM, run by qemu: docs/arm64.md.
 stage_fuzz() { tools/fuzz.sh 5; }
 # docs/ as a site, its links, its list of messages.
 stage_docs() { venv .venv-docs docs/requirements.txt; configure dev; ctest --preset dev -j "$jobs" -L docs; }
+# PyPI's clients of OpenAI's API against the server.
+stage_clients() {
+  venv .venv-clients tests/clients/requirements.txt --no-deps --no-compile
+  configure dev
+  cmake --build --preset dev -j "$jobs" --target trtmc -- --quiet
+  ctest --preset dev -j "$jobs" -L clients
+}
 stage_cuda() {  # Compiles the GPU's module, and runs what needs no GPU: plans, sentences, the loader.
   if ! command -v nvcc >/dev/null; then
     echo "nvcc is not here: the CUDA backend is not compiled"
@@ -78,7 +87,7 @@ run() {
 tools/install_deps.sh --tests
 case "${1:-}" in
   "") run format dev ;;
-  --all) run format docs tidy asan fuzz tsan cuda dev ;;
+  --all) run format docs tidy asan fuzz tsan cuda dev clients ;;
   --stage) run "$2" ;;
-  *) echo "usage: tools/test.sh [--all | --stage format|docs|dev|release|asan|tsan|clang|tidy|fuzz|cuda|arm64]" >&2; exit 2 ;;
+  *) echo "usage: tools/test.sh [--all | --stage format|docs|dev|release|asan|tsan|clang|tidy|fuzz|clients|cuda|arm64]" >&2; exit 2 ;;
 esac
