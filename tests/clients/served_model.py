@@ -45,6 +45,10 @@ class ServedModel:
             raise AssertionError(f"the server did not start: {self.log}")
         parts = urllib.parse.urlsplit(self.url)
         self.address = (parts.hostname, parts.port)
+        # It listens before it has read its models.
+        if not await_that(lambda: self.request("GET", "/v1/models")[0] == 200, START_S):
+            self.kill()
+            raise AssertionError(f"the server did not become ready: {self.log}")
 
     def read_log(self):
         for line in self.process.stderr:
