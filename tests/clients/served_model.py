@@ -29,8 +29,9 @@ def environment():
 class ServedModel:
     """A server on a free port of loopback. `log` is what it has written to standard error."""
 
-    def __init__(self, program, bundle, *options, before=None):
-        self.process = subprocess.Popen([program, "serve", f"{MODEL}={bundle}", "--port", "0", "--kv-type", "f32", *options],
+    def __init__(self, program, bundle, *options, port=0, before=None):
+        self.process = subprocess.Popen([program, "serve", f"{MODEL}={bundle}", "--port", str(port), "--kv-type",
+                                         "f32", *options],
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                         env=environment(), preexec_fn=before)
         self.lines = []

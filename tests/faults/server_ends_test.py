@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""The server's end under load, and too little memory.
+
+    server_ends_test.py --bin DIR --bundle FILE [unittest's own arguments]
+"""
+import asyncio
+import pathlib
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path[:0] = [str(ROOT / "tests/clients"), str(ROOT / "bench")]
+from client_case import OPTIONS, main  # noqa: E402  pylint: disable=wrong-import-position
+from serve_load import ask  # noqa: E402  pylint: disable=wrong-import-position
+from served_model import (GOLDENS, TIMEOUT_S, ServedModel, completion_request, environment,  # noqa: E402  pylint: disable=wrong-import-position
+                          greedy)
+
+COMPLETIONS = "/v1/completions"
+STREAMS = 32
+
+
+def stream_all(server, on_all_started, **more):
+    """The streams of many clients, or the exception that each met; `on_all_started` is called once each has begun."""
+    started = set()
+
+    def on_event(stream):
+        started.add(id(stream))
+        if len(started) == STREAMS and on_all_started:
+            on_all_started.pop()()
+
+    async def run():
+        wishes = [completion_request(i % 3, stream=True, **more) for i in range(STREAMS)]
+        return await asyncio.gather(*(ask(server.address, COMPLETIONS, wish, on_event=on_event) for wish in wishes),
+                                    return_exceptions=True)
+
+    return asyncio.run(run())
+
+
+class Ends(unittest.TestCase):
+    def server(self, *options, **more):
+        server = ServedModel(OPTIONS.bin / "trtmc", OPTIONS.bundle, *options, **more)
+        self.addCleanup(server.kill)
+        return server
+
+    def test_sigterm_lets_streams_end_and_takes_no_more(self):
+        server = self.server()
+        late = []
+
+        def stop():
+            server.signal(signal.SIGTERM)
+            deadline = time.monotonic() + TIMEOUT_S
+            while time.monotonic() < deadline:  # Soon nobody is let in any more.
+                try:
+                    socket.create_connection(server.address, 1).close()
+                except OSError:
+                    late.append("refused")
+                    return
+                time.sleep(0.005)
+
+        for i, stream in enumerate(stream_all(server, [stop])):
+            self.assertNotIsInstance(stream, Exception)
+            self.assertTrue(stream.is_whole)
+            self.assertEqual(stream.text(), GOLDENS["prompts"][i % 3]["answer"])
+        self.assertEqual(server.wait(), 0, server.log)
+        self.assertEqual(late, ["refused"])
+
+    def test_a_deadline_ends_what_takes_longer(self):
+        server = self.server("--drain-seconds", "1")
+        streams = stream_all(server, [lambda: server.signal(signal.SIGTERM)], max_tokens=3900, ignore_eos=True)
+        self.assertFalse([stream for stream in streams if not isinstance(stream, Exception) and stream.is_whole])
+        self.assertLess(server.wait(), 128, server.log)
+        self.assertNotIn("bug", server.log)
+
+    def test_a_second_sigterm_ends_it_at_once(self):
+        server = self.server()
+
+        def stop():
+            server.signal(signal.SIGTERM)
+            time.sleep(0.1)
+            server.signal(signal.SIGTERM)
+
+        start = time.monotonic()
+        stream_all(server, [stop], max_tokens=3900, ignore_eos=True)
+        server.wait()
+        self.assertLess(time.monotonic() - start, 15)
+
+    def test_after_kill_9_clients_know_and_the_port_is_free(self):
+        server = self.server()
+        for stream in stream_all(server, [server.process.kill], max_tokens=3900, ignore_eos=True):
+            self.assertIsInstance(stream, (OSError, EOFError))
+        self.assertEqual(server.wait(), -signal.SIGKILL)
+        again = self.server(port=server.address[1])
+        self.assertEqual(again.ask(COMPLETIONS, completion_request(0))["choices"][0]["text"], GOLDENS["prompts"][0]["answer"])
+        again.stop()
+
+
+class Memory(unittest.TestCase):
+    def start(self, limit):
+        """A server under a limit on its addresses, or None and what it said."""
+        command = [OPTIONS.bin / "trtmc", "serve", f"tiny={OPTIONS.bundle}", "--port", "0", "--threads", "1", "--log-format", "none"]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(),
+                                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+        try:
+            _, log = process.communicate(timeout=3)
+        except subprocess.TimeoutExpired:  # It runs.
+            process.terminate()
+            process.communicate(timeout=TIMEOUT_S)
+            return process.returncode, None
+        return process.returncode, log
+
+    def test_it_starts_or_says_why_not(self):
+        ends = []
+        for limit in range(64 << 20, 1 << 30, 48 << 20):
+            status, log = self.start(limit)
+            ends.append(status)
+            if log is None:
+                break
+            # Below what the system loads a program in, it is the system that says so.
+            self.assertTrue(status == 6 and "trtmc: " in log or status == 127, (limit, status, log))
+        self.assertEqual(ends[-1], 0, ends)
+        self.assertIn(6, ends)
+
+    def test_requests_beyond_the_limit_are_refused_and_it_goes_on(self):
+        for limit in (320 << 20, 400 << 20, 480 << 20):
+            try:
+                server = ServedModel(OPTIONS.bin / "trtmc", OPTIONS.bundle, "--threads", "1", before=lambda limit=limit: resource.setrlimit(
+                    resource.RLIMIT_AS, (limit, limit)))
+            except AssertionError:
+                continue  # The test above has these.
+            with server:
+                streams = stream_all(server, [], prompt=[300] * 3000, max_tokens=4)
+                for stream in streams:
+                    if not isinstance(stream, Exception) and stream.status != 200:
+                        self.assertIn(stream.status, (429, 500, 503))
+                answer = server.ask(COMPLETIONS, greedy(prompt=GOLDENS["prompts"][0]["text"], max_tokens=64))
+                self.assertEqual(answer["choices"][0]["text"], GOLDENS["prompts"][0]["answer"])
+
+
+if __name__ == "__main__":
+    main(__doc__)
