@@ -34,18 +34,24 @@ std::string random_hex(int digits) {
 
 AnswerObject::AnswerObject(std::string_view id_prefix, std::string_view object,
                            const ServedModel& model) {
-  head_.set("id", std::string(id_prefix) + random_hex(32));
-  head_.set("object", object);
-  head_.set("created", int64_t{std::time(nullptr)});
-  head_.set("model", model.name);
-  head_.set("system_fingerprint", fingerprint(model));
+  Json head;
+  head.set("id", std::string(id_prefix) + random_hex(32));
+  head.set("object", object);
+  head.set("created", int64_t{std::time(nullptr)});
+  head.set("model", model.name);
+  head.set("system_fingerprint", fingerprint(model));
+  head_ = head.dump();
+  head_.pop_back();
 }
 
-std::string AnswerObject::with(Json::Array choices, Json usage, bool shows_null_usage) const {
-  Json json = head_;
-  json.set("choices", std::move(choices));
-  if (shows_null_usage || !usage.is_null()) json.set("usage", std::move(usage));
-  return json.dump();
+std::string AnswerObject::with(Json::Array choices, const Json& usage,
+                               bool shows_null_usage) const {
+  std::string text = head_;
+  text += ",\"choices\":";
+  text += Json(std::move(choices)).dump();
+  if (shows_null_usage || !usage.is_null()) text += ",\"usage\":" + usage.dump();
+  text += '}';
+  return text;
 }
 
 Json usage_json(const Usage& usage) {

@@ -22,10 +22,10 @@ class AnswerObject {
   AnswerObject(std::string_view id_prefix, std::string_view object, const ServedModel& model);
 
   // With these choices; a null `usage` is a member only if `shows_null_usage`.
-  std::string with(Json::Array choices, Json usage, bool shows_null_usage = false) const;
+  std::string with(Json::Array choices, const Json& usage, bool shows_null_usage = false) const;
 
  private:
-  Json head_;
+  std::string head_;  // An object without its closing brace.
 };
 
 // {"prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details"}

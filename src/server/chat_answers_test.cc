@@ -62,11 +62,11 @@ class ChatAnswers : public testing::Test {
     }
     request.set("temperature", 0);
     script();
-    whole_ = model().server.chat(request.dump())->json();
+    whole_ = model().server().chat(request.dump())->json();
     const auto choices = whole_choices(whole_);
     request.set("stream", true);
     script();
-    events_ = model().server.chat(request.dump())->events();
+    events_ = model().server().chat(request.dump())->events();
     EXPECT_EQ(streamed_choices(events_).choices, choices);
     return choices.at(0);
   }
@@ -244,7 +244,7 @@ TEST_F(ChatAnswers, C48UsageComesInAChunkOfItsOwn) {
   model().answer_with("Yes.");
   const auto events =
       model()
-          .server
+          .server()
           .chat(R"({"messages": [{"role": "user", "content": "Hi"}], "temperature": 0,
                            "stream": true, "stream_options": {"include_usage": true}})")
           ->events();
@@ -319,7 +319,8 @@ TEST_F(ChatAnswers, AnImpossibleTokenHasALogprobThatJsonCanSay) {
 
 TEST_F(ChatAnswers, AnErrorBeforeTheAnswerHasItsStatus) {
   model().executor().fail_next_step(Error(ErrorCode::kExhausted, "no memory for scratch"));
-  const auto exchange = model().server.chat(R"({"messages": [{"role": "user", "content": "Hi"}]})");
+  const auto exchange =
+      model().server().chat(R"({"messages": [{"role": "user", "content": "Hi"}]})");
   EXPECT_EQ(exchange->status(), 429);
   EXPECT_EQ(exchange->json().dump(),
             R"({"error":{"message":"no memory for scratch","type":"rate_limit_error",)"
@@ -335,7 +336,8 @@ TEST_F(ChatAnswers, AnErrorInTheMiddleOfAStreamIsItsLastEvent) {
   model().answer_with("Yes.");
   const auto events =
       model()
-          .server.chat(R"({"messages": [{"role": "user", "content": "Hi"}], "stream": true})")
+          .server()
+          .chat(R"({"messages": [{"role": "user", "content": "Hi"}], "stream": true})")
           ->events();
   EXPECT_EQ(events.back(),
             R"({"error":{"message":"no memory for scratch","type":"rate_limit_error",)"

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
+#include <charconv>
 #include <utility>
 #include <vector>
 
@@ -104,7 +104,21 @@ bool is_blank(const Json& message) {
   return message.find("content")->string()->find_first_not_of(" \t\r\n") == std::string::npos;
 }
 
-std::string placeholder(size_t index) { return fmt::format("system message {} of a probe", index); }
+constexpr std::string_view kProbeStart = "system message ", kProbeEnd = " of a probe";
+
+// Which placeholders are in `prompt`, of messages up to `count`.
+std::vector<bool> find_probes(std::string_view prompt, size_t count) {
+  std::vector<bool> found(count);
+  for (size_t at = prompt.find(kProbeStart); at != prompt.npos; at = prompt.find(kProbeStart, at)) {
+    at += kProbeStart.size();
+    size_t index = 0;
+    const auto [end, error] =
+        std::from_chars(prompt.data() + at, prompt.data() + prompt.size(), index);
+    const std::string_view rest = prompt.substr(static_cast<size_t>(end - prompt.data()));
+    if (error == std::errc() && index < count && rest.starts_with(kProbeEnd)) found[index] = true;
+  }
+  return found;
+}
 
 // The indices of the system messages that leave no trace in a prompt. Their words don't tell, since
 // templates strip and replace, so others that nothing can be wrong with stand in for them.
@@ -114,10 +128,10 @@ std::vector<size_t> lost_messages(const ChatTemplate& chat_template, ChatInput i
   for (size_t i = 0; i < messages.size(); ++i) {
     if (!is_system(messages[i]) || is_blank(messages[i])) continue;
     systems.push_back(i);
-    messages[i].set("content", placeholder(i));
+    messages[i].set("content", fmt::format("{}{}{}", kProbeStart, i, kProbeEnd));
   }
-  const std::string prompt = render_prompt(chat_template, input);
-  std::erase_if(systems, [&](size_t i) { return prompt.find(placeholder(i)) != prompt.npos; });
+  const auto found = find_probes(render_prompt(chat_template, input), messages.size());
+  std::erase_if(systems, [&](size_t i) { return found[i]; });
   return systems;
 }
 

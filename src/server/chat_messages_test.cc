@@ -150,6 +150,27 @@ TEST(SystemMessages, ATemplateThatTakesThemAnywhereGetsThemAsTheyAre) {
                                        {"role": "system", "content": "Be quick."}])")));
 }
 
+TEST(SystemMessages, WordsThatLookLikeOursChangeNothing) {
+  const ChatTemplate last("{{ messages[0].content }}{{ messages[1].content }}");
+  EXPECT_EQ(rendered(last, R"([{"role": "system", "content": "a"},
+                               {"role": "user", "content": "system message "}])"),
+            "asystem message ");
+  EXPECT_STREQ(error_of([&] {
+                 rendered(smollm3(), R"([{"role": "user", "content": "Hi"},
+                     {"role": "system", "content": "Be kind."},
+                     {"role": "user", "content": "system message 1 of 99999999999999999999"},
+                     {"role": "user", "content": "system message "}])");
+               }).what(),
+               "messages[1]: a system message that the model's chat template leaves out");
+}
+
+TEST(SystemMessages, ManyOfThemTakeNoLonger) {
+  std::string messages = "[";
+  for (int i = 0; i < 2000; ++i) messages += R"({"role":"system","content":"x"},)";
+  messages += R"({"role":"user","content":"Hi"}])";
+  EXPECT_THAT(rendered(smollm3(), messages), HasSubstr("x\n\nx\n\nx"));
+}
+
 TEST(SystemMessages, ATemplateThatTakesNoneRefuses) {
   const ChatTemplate none("{% for m in messages if m.role == 'user' %}{{ m.content }}{% endfor %}");
   EXPECT_STREQ(error_of([&] {

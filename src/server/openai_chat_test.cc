@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <ctime>
 #include <set>
+#include <thread>
 
 #include "api/question.h"
 #include "base/file.h"
@@ -244,6 +245,20 @@ TEST(OpenAiChat, ReportsLogprobsOfTheModelItself) {
     EXPECT_EQ(bytes, cursor.at("token").string());
   }
   EXPECT_EQ(text, choice.content);
+}
+
+TEST(OpenAiChat, AClientThatGoesEndsItsAnswer) {
+  Json request = request_for(goldens().at(1));
+  request.set("max_tokens", 3000);
+  request.set("ignore_eos", true);
+  request.set("stream", true);
+  const auto generated = [] { return embedded_server().model().engine.stats().generated_tokens; };
+  const int64_t before = generated();
+  const auto exchange = embedded_server().chat(request.dump());
+  exchange->await_pieces(3);
+  exchange->leave();
+  while (embedded_server().pump().num_tasks() > 0) std::this_thread::yield();
+  EXPECT_LT(generated() - before, 1000);
 }
 
 TEST(OpenAiChat, RefusesAPromptLongerThanTheContext) {

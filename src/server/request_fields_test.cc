@@ -154,6 +154,22 @@ struct Wrong {
   const char* field;    // That is named.
 };
 
+TEST(RequestFields, ThatWouldSlowDownOthersAreBounded) {
+  Json request = chat_request();
+  request.set("stop", std::string(1025, 'a'));
+  EXPECT_EQ(refused_field(request), "stop");
+  request.set("stop", Json::Array{"a", std::string(1025, 'a')});
+  EXPECT_EQ(refused_field(request), "stop[1]");
+  request = chat_request();
+  request.set("stop_token_ids", Json::Array(129, Json(1)));
+  EXPECT_EQ(refused_field(request), "stop_token_ids");
+  request = chat_request();
+  Json bias;
+  for (int id = 0; id < 1025; ++id) bias.set(std::to_string(id), 1);
+  request.set("logit_bias", bias);
+  EXPECT_EQ(refused_field(request), "logit_bias");
+}
+
 void expect_refused(const Json& good, std::span<const Wrong> wrongs) {
   for (const auto& [text, field] : wrongs) {
     Json request = good;

@@ -17,6 +17,10 @@ namespace {
 constexpr int kMostInt = std::numeric_limits<int>::max();
 constexpr int kMostChoices = 128;
 constexpr size_t kMostStops = 4;  // As OpenAI has it.
+// Each is looked at for every token, on the thread that all answers share.
+constexpr size_t kMostStopBytes = 1024;
+constexpr size_t kMostStopIds = 128;
+constexpr size_t kMostBiases = 1024;
 
 constexpr UnsupportedField kUnsupported[] = {
     {"guided_json"},           {"guided_regex"},           {"guided_choice"},
@@ -30,43 +34,59 @@ void read_number(const JsonCursor& request, std::string_view field, std::optiona
   if (const auto number = request.find_set(field)) value = number->number();
 }
 
-TokenId read_id(const JsonCursor& id, int vocab_size) {
-  return static_cast<TokenId>(id.integer_in(0, vocab_size - 1));
+void check_count(const JsonCursor& list, size_t count, size_t most) {
+  if (count > most) list.fail(fmt::format("{} of them, expected up to {}", count, most));
+}
+
+std::string read_stop_text(const JsonCursor& text) {
+  if (text.string().empty()) text.fail("empty, expected text");
+  if (text.string().size() > kMostStopBytes) {
+    text.fail(fmt::format("{} bytes, expected up to {}", text.string().size(), kMostStopBytes));
+  }
+  return text.string();
 }
 
 std::vector<std::string> read_stop(const JsonCursor& stop) {
-  if (stop.json().string()) {
-    if (stop.string().empty()) stop.fail("empty, expected text");
-    return {stop.string()};
-  }
+  if (stop.json().string()) return {read_stop_text(stop)};
   if (!stop.json().array()) {
     stop.fail(fmt::format("{}, expected a string or an array of up to {}", stop.json().kind_name(),
                           kMostStops));
   }
+  check_count(stop, stop.json().array()->size(), kMostStops);
   std::vector<std::string> texts;
-  for (const JsonCursor& text : stop.elements()) {
-    if (text.string().empty()) text.fail("empty, expected text");
-    texts.push_back(text.string());
-  }
-  if (texts.size() > kMostStops) {
-    stop.fail(fmt::format("{} texts, expected up to {}", texts.size(), kMostStops));
-  }
+  for (const JsonCursor& text : stop.elements()) texts.push_back(read_stop_text(text));
   return texts;
 }
 
+std::vector<TokenId> read_stop_ids(const JsonCursor& stop, int vocab_size) {
+  if (const Json::Array* ids = stop.json().array()) check_count(stop, ids->size(), kMostStopIds);
+  std::vector<TokenId> ids;
+  for (const JsonCursor& id : stop.elements()) {
+    ids.push_back(static_cast<TokenId>(id.integer_in(0, vocab_size - 1)));
+  }
+  return ids;
+}
+
+std::pair<TokenId, float> read_bias(std::string_view key, const JsonCursor& bias, int vocab_size) {
+  TokenId id = -1;
+  const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
+  if (error != std::errc() || end != key.data() + key.size() || id < 0 || id >= vocab_size) {
+    bias.fail(fmt::format("no token's id, expected a number from 0 to {}", vocab_size - 1));
+  }
+  const double number = bias.number();
+  if (number < -100 || number > 100) {
+    bias.fail(fmt::format("{}, expected a number from -100 to 100", number));
+  }
+  return {id, static_cast<float>(number)};
+}
+
 std::vector<std::pair<TokenId, float>> read_logit_bias(const JsonCursor& bias, int vocab_size) {
+  if (const Json::Object* members = bias.json().object()) {
+    check_count(bias, members->size(), kMostBiases);
+  }
   std::vector<std::pair<TokenId, float>> result;
   for (const auto& [key, value] : bias.members()) {
-    TokenId id = -1;
-    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
-    if (error != std::errc() || end != key.data() + key.size() || id < 0 || id >= vocab_size) {
-      value.fail(fmt::format("no token's id, expected a number from 0 to {}", vocab_size - 1));
-    }
-    const double number = value.number();
-    if (number < -100 || number > 100) {
-      value.fail(fmt::format("{}, expected a number from -100 to 100", number));
-    }
-    result.emplace_back(id, static_cast<float>(number));
+    result.push_back(read_bias(key, value, vocab_size));
   }
   return result;
 }
@@ -112,7 +132,7 @@ SamplingFields read_sampling_fields(const JsonCursor& request, int vocab_size) {
   read_draws(request, vocab_size, fields.options);
   if (const auto stop = request.find_set("stop")) fields.options.stop = read_stop(*stop);
   if (const auto ids = request.find_set("stop_token_ids")) {
-    for (const JsonCursor& id : ids->elements()) fields.stop_ids.push_back(read_id(id, vocab_size));
+    fields.stop_ids = read_stop_ids(*ids, vocab_size);
   }
   fields.n = optional_int(request, "n", 1, kMostChoices).value_or(1);
   fields.ignore_eos = optional_flag(request, "ignore_eos");

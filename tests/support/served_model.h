@@ -67,10 +67,11 @@ inline TestServer& embedded_server() {
 class ScriptedServer {
  public:
   ScriptedServer()
-      : server(std::make_shared<ServedModel>("tiny", embedded_bundle(), test_load_options(),
-                                             EngineOptions{}, nullptr, &executor_)) {}
+      : server_(std::make_shared<ServedModel>("tiny", embedded_bundle(), test_load_options(),
+                                              EngineOptions{}, nullptr, &executor_)) {}
 
-  const Tokenizer& tokenizer() const { return server.model().loaded.tokenizer(); }
+  TestServer& server() { return server_; }
+  const Tokenizer& tokenizer() const { return server_.model().loaded.tokenizer(); }
 
   // The next answers are this text and the end of the turn.
   void answer_with(std::string_view text) {
@@ -105,9 +106,7 @@ class ScriptedServer {
   std::atomic<size_t> prompt_size_ = 0;
   FakeExecutor executor_{kVocabulary, kLimits,
                          [this](std::span<const TokenId> ids) { return logits(ids); }};
-
- public:
-  TestServer server;  // Uses the executor, so it dies first.
+  TestServer server_;  // Uses the executor, so it dies first.
 };
 
 }  // namespace trtmc
