@@ -1,3 +1,6 @@
+#include <sys/resource.h>
+
+#include <algorithm>
 #include <condition_variable>
 #include <csignal>
 #include <mutex>
@@ -47,6 +50,19 @@ class SignalDesk {
   bool wants_reload_ = false;
 };
 
+// The usual soft limit of open files is below the usual number of connections. The hard one is the
+// administrator's word.
+void allow_descriptors(int max_connections) {
+  constexpr rlim_t kOthers = 64;  // Bundles, listeners, the log, what libraries open.
+  const rlim_t wanted = static_cast<rlim_t>(max_connections) + kOthers;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
+  limit.rlim_cur = std::min(wanted, limit.rlim_max);
+  if (setrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur >= wanted) return;
+  log_warning("{} open files are allowed: fewer than {} connections at a time", limit.rlim_cur,
+              max_connections);
+}
+
 }  // namespace
 
 // Ends with Interrupted if running requests had to be cut off.
@@ -55,6 +71,7 @@ void execute(const ServeCommand& command, Console& console) {
   ServiceOptions options = command.service;
   options.version = program_version();
   options.build_id = build_id();
+  allow_descriptors(options.http.max_connections);
   Service service(options);
   SignalDesk desk;
   const InterruptScope interrupt([&](int number) { desk.on_signal(number); });

@@ -79,6 +79,18 @@ TEST(InterruptScope, SigtermCallsAnActionThatEndsTheProgram) {
   EXPECT_TRUE(action.is_called_soon());
 }
 
+TEST(InterruptScope, EverySignalCallsAnActionThatTakesThemAll) {
+  install_once();
+  for (const int number : {SIGHUP, SIGTERM, SIGINT, SIGINT, SIGTERM}) {
+    std::promise<int> seen;
+    const InterruptScope scope([&](int signal_number) { seen.set_value(signal_number); });
+    std::raise(number);
+    auto future = seen.get_future();
+    ASSERT_EQ(future.wait_for(kSoon), std::future_status::ready);
+    EXPECT_EQ(future.get(), number);
+  }
+}
+
 TEST(InterruptScopeDeathTest, WithoutAScopeCtrlCEndsTheProgramWith130) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(

@@ -146,6 +146,7 @@ asio::awaitable<void> HttpConnection::write_loop() {
       if (channel_) channel_->served().bytes += count;
     }
     sending_.clear();
+    if (sending_.capacity() > kMaxReceivedBytes) sending_.shrink_to_fit();
     if (channel_) channel_->on_sent(payload);
     changed_.raise();
   }

@@ -11,6 +11,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <condition_variable>
 #include <list>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -57,7 +58,11 @@ struct HttpServer::Impl {
     for (Listener& listener : listeners) {
       asio::co_spawn(io, accept_loop(listener), asio::detached);
     }
-    thread = std::thread([this] { run(); });
+    try {
+      thread = std::thread([this] { run(); });
+    } catch (const std::system_error&) {
+      throw Error(ErrorCode::kExhausted, "the system refused to start a thread");
+    }
   }
 
   ~Impl() {

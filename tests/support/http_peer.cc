@@ -130,6 +130,23 @@ HttpServerOptions local_options() {
   return options;
 }
 
+void echo(const std::shared_ptr<Exchange>& exchange) {
+  const HttpRequest& request = exchange->request();
+  exchange->respond(
+      plain(request.method + " " + request.path + " [" + request.query + "] " + request.body));
+}
+
+std::string get_request(std::string_view path, std::string_view more_headers) {
+  return "GET " + std::string(path) + " HTTP/1.1\r\nHost: a\r\n" + std::string(more_headers) +
+         "\r\n";
+}
+
+std::string ask(uint16_t port, std::string_view bytes) {
+  RawSocket socket(port);
+  socket.send(bytes);
+  return socket.read_answer();
+}
+
 HttpResponse plain(std::string body) { return text_response(200, "text/plain", std::move(body)); }
 
 }  // namespace trtmc

@@ -111,6 +111,11 @@ class Flag {
 
 // On any free port of this machine.
 HttpServerOptions local_options();
+// A handler that says back what came: "GET /a [query] body".
+void echo(const std::shared_ptr<Exchange>& exchange);
+std::string get_request(std::string_view path, std::string_view more_headers = "");
+// The answer to `bytes`, sent on a connection of its own.
+std::string ask(uint16_t port, std::string_view bytes);
 HttpResponse plain(std::string body);  // 200, text/plain
 
 }  // namespace trtmc

@@ -101,6 +101,34 @@ class Serve(unittest.TestCase):
             self.assertTrue(answer.startswith(b"HTTP/1.1 200"), answer)
             self.assertEqual(server.process.wait(TIMEOUT_S), 0)
 
+    def test_a_stream_that_runs_is_sent_to_its_end(self):
+        with Server() as server:
+            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=TIMEOUT_S)
+            connection.request("POST", "/v1/completions", json.dumps(
+                {"prompt": "Hello", "max_tokens": 50, "ignore_eos": True, "stream": True}))
+            answer = connection.getresponse()
+            answer.readline()
+            server.process.send_signal(signal.SIGTERM)
+            self.assertTrue(answer.read().endswith(b"data: [DONE]\n\n"))
+            connection.close()
+            self.assertEqual(server.process.wait(TIMEOUT_S), 0)
+
+    def test_who_goes_away_costs_nothing_more(self):
+        with Server() as server:
+            for stream in (True, False):
+                body = json.dumps({"prompt": "Hello", "max_tokens": 4000, "ignore_eos": True, "stream": stream}).encode()
+                with socket.create_connection(("127.0.0.1", server.port), TIMEOUT_S) as connection:
+                    connection.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%b"
+                                       % (len(body), body))
+                    if stream:
+                        connection.recv(1)
+                    while b"trtmc_http_requests_in_flight 2" not in server.ask("GET", "/metrics")[2]:
+                        pass
+                while b"trtmc_http_requests_in_flight 1" not in server.ask("GET", "/metrics")[2]:
+                    pass
+            self.assertIn(b'trtmc_answers_total{model="tiny",reason="length"} 0', server.ask("GET", "/metrics")[2])
+            self.assertIn(b'trtmc_answers_total{model="tiny",reason="cancelled"} 2', server.ask("GET", "/metrics")[2])
+
     def test_a_second_signal_ends_it_at_once(self):
         with Server("--drain-seconds", "3600") as server, server.half_request():
             server.process.send_signal(signal.SIGTERM)
@@ -128,6 +156,19 @@ class Serve(unittest.TestCase):
                 status, headers, body = server.ask("GET", "/v1/models", Authorization="Bearer sk-3")
                 self.assertEqual((status, headers["WWW-Authenticate"]), (401, "Bearer"))
                 self.assertEqual(json.loads(body)["error"]["code"], "invalid_api_key")
+
+    def test_a_hangup_reads_the_keys_again(self):
+        with tempfile.TemporaryDirectory() as folder:
+            keys = pathlib.Path(folder) / "keys"
+            keys.write_text("old\n", encoding="utf-8")
+            keys.chmod(0o600)
+            with Server("--api-key-file", keys) as server:
+                for text, status in (("new\n", 200), ("", 200)):  # A file without a key is not taken.
+                    keys.write_text(text, encoding="utf-8")
+                    server.process.send_signal(signal.SIGHUP)
+                    while server.ask("GET", "/v1/models", Authorization="Bearer new")[0] != status:
+                        pass
+                self.assertEqual(server.ask("GET", "/v1/models", Authorization="Bearer old")[0], 401)
 
     def test_lines_on_requests_have_nothing_of_what_was_asked(self):
         with Server("--log-format", "json") as server:
