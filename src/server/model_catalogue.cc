@@ -58,7 +58,10 @@ void ModelCatalogue::put(std::shared_ptr<ServedModel> model) {
 ModelCatalogue::Reload ModelCatalogue::reload() {
   const std::lock_guard one_at_a_time(reload_mutex_);
   Reload result;
-  for (const auto& model : all()) {
+  Models models = all();
+  for (auto& held : models) {
+    // Given up before the next one is loaded: what has been replaced may be large.
+    const std::shared_ptr<ServedModel> model = std::move(held);
     const std::string name = Json(model->name).dump();
     try {
       if (identity_of(model->path) == model->file && model->engine.healthy()) {
