@@ -16,7 +16,9 @@ A case is commands, each with what it prints:
 not end in a newline, "=" the exit status unless it is 0. A command that ends in a backslash goes on in
 the next line. They run in sh in one new folder per case, where tiny.trtmc is the embedded model's bundle
 and smollm3-tiny its checkpoint. In a case that begins with "# With a hub", HF_ENDPOINT is a hub of our own
-(../hub/fake_hub.py) that holds the checkpoint as example/smollm3-tiny. TRTMC_UPDATE_GOLDEN=1 rewrites the cases; the diff is the review.
+(../hub/fake_hub.py) that holds the checkpoint as example/smollm3-tiny. In one that begins with "# With a server", $SERVER
+is the address of `trtmc serve` with the bundle, which clients call "tiny". TRTMC_UPDATE_GOLDEN=1 rewrites the cases; the
+diff is the review.
 """
 import argparse
 import contextlib
@@ -28,8 +30,10 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "hub"))
+TESTS = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(TESTS / "hub"), str(TESTS / "clients")]
 from fake_hub import FakeHub, Repository  # noqa: E402
+from served_model import ServedModel  # noqa: E402
 
 TIMEOUT_S = 120
 # What differs from run to run and from machine to machine.
@@ -41,6 +45,11 @@ SCRUBS = [
     (re.compile(r'(there is no instruction set "\w+", only) .*$', re.M), r"\1 ..."),
     # A snapshot of our own hash would say nothing; tests of the bundle hold it to SHA-256.
     (re.compile(r"^(identity +)[0-9a-f]{64}$", re.M), r"\1..."),
+    # Of the server: what is drawn or tells the time.
+    (re.compile(r'"id":"(chatcmpl|cmpl|call)[-_][0-9a-f]+"'), r'"id":"\1-..."'),
+    (re.compile(r'"created":\d+'), '"created":0'),
+    (re.compile(r'"system_fingerprint":"fp_[0-9a-f]{10}"'), '"system_fingerprint":"fp_..."'),
+    (re.compile(r"(?i)^(x-request-id: req-|date: ).*$", re.M), r"\1..."),
 ]
 
 
@@ -70,17 +79,26 @@ def hub_of(lines, checkpoint):
     return FakeHub({"example/smollm3-tiny": Repository(files)})
 
 
-def environment(bin_dir, home, hub):
+def server_of(lines, arguments):
+    """The server of a case that has one."""
+    if not lines or not lines[0].startswith("# With a server"):
+        return contextlib.nullcontext()
+    return ServedModel(arguments.bin / "trtmc", arguments.bundle)
+
+
+def environment(bin_dir, home, hub, server):
     keep = {name: value for name, value in os.environ.items()
             if name.startswith(("ASAN_", "UBSAN_", "TSAN_", "LSAN_"))}
     more = {"HF_ENDPOINT": hub.endpoint} if hub else {}
+    more |= {"SERVER": server.url} if server else {}
     return keep | more | {"PATH": f"{bin_dir}:/usr/bin:/bin", "HOME": str(home), "TZ": "UTC", "TERM": "dumb"}
 
 
 def run_case(lines, arguments):
     """The case's text with what its commands print now."""
     out = []
-    with tempfile.TemporaryDirectory() as folder, hub_of(lines, arguments.checkpoint) as hub:
+    with tempfile.TemporaryDirectory() as folder, hub_of(lines, arguments.checkpoint) as hub, \
+            server_of(lines, arguments) as server:
         folder = pathlib.Path(folder)
         work, home = folder / "work", folder / "home"
         work.mkdir()
@@ -102,7 +120,7 @@ def run_case(lines, arguments):
                 command = command[:-1] + lines[number]
                 number += 1
             done = subprocess.run(["/bin/sh", "-c", command], cwd=work, capture_output=True,
-                                  env=environment(arguments.bin, home, hub), timeout=TIMEOUT_S,
+                                  env=environment(arguments.bin, home, hub, server), timeout=TIMEOUT_S,
                                   stdin=subprocess.DEVNULL)
             out += shown("1", done.stdout.replace(str(folder).encode(), b"/tmp"))
             out += shown("2", done.stderr.replace(str(folder).encode(), b"/tmp"))
