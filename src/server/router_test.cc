@@ -54,13 +54,6 @@ TEST_F(RouterTest, OnlyRoutesWithoutAKeyAnswerWhileItIsClosed) {
   EXPECT_EQ(answer("GET", "/things").status, 200);
 }
 
-TEST_F(RouterTest, PathsAreCountedByTheirRoutes) {
-  EXPECT_EQ(router_.route_of("/things"), "/things");
-  EXPECT_EQ(router_.route_of("/things/a/b"), "/things/*");
-  EXPECT_EQ(router_.route_of("/thing"), "other");
-  EXPECT_EQ(router_.route_of(""), "other");
-}
-
 TEST_F(RouterTest, WithoutAGoodKeyNothingIsSaid) {
   Router strict(workers_, [](const HttpRequest&) { return false; });
   strict.add({"GET", "/things", [](const auto&) { ADD_FAILURE() << "it was let in"; }});

@@ -17,11 +17,6 @@
 namespace trtmc {
 namespace {
 
-JsonCursor required(const JsonCursor& body, const char* key) {
-  if (const auto value = body.find_set(key)) return *value;
-  throw FieldError(ErrorCode::kInvalidArgument, key, "missing");
-}
-
 std::shared_ptr<ServedModel> model_for(const ModelCatalogue& models, const JsonCursor& body) {
   return models.find(optional_text(body, "model").value_or(""));
 }

@@ -192,19 +192,19 @@ class Reload(unittest.TestCase):
             with Server(f"a={bundle}", f"b={OPTIONS.bundle}") as server:
                 before = server.json("POST", "/v1/completions", {**COMPLETION, "model": "a"})["choices"]
                 server.process.send_signal(signal.SIGHUP)
-                self.assertTrue(server.await_line("0 of 2 models loaded again, 0 could not be"))
+                self.assertTrue(server.await_line("reloaded: 0 models are new, 2 are as they were, 0 could not be read"))
 
                 shutil.copy(OPTIONS.bundle, bundle.with_suffix(".new"))
                 os.replace(bundle.with_suffix(".new"), bundle)
                 server.process.send_signal(signal.SIGHUP)
-                self.assertTrue(server.await_line("1 of 2 models loaded again, 0 could not be"))
+                self.assertTrue(server.await_line("reloaded: 1 models are new, 1 are as they were, 0 could not be read"))
                 after = server.json("POST", "/v1/completions", {**COMPLETION, "model": "a"})["choices"]
                 self.assertEqual(after, before)
 
                 bundle.with_suffix(".new").write_text("no bundle", encoding="utf-8")
                 os.replace(bundle.with_suffix(".new"), bundle)
                 server.process.send_signal(signal.SIGHUP)
-                self.assertTrue(server.await_line("0 of 2 models loaded again, 1 could not be"))
+                self.assertTrue(server.await_line("reloaded: 0 models are new, 1 are as they were, 1 could not be read"))
                 after = server.json("POST", "/v1/completions", {**COMPLETION, "model": "a"})["choices"]
                 self.assertEqual(after, before)
                 self.assertEqual(server.json("GET", "/health/ready"), {"status": "ready"})
