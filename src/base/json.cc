@@ -271,10 +271,26 @@ std::string Json::dump(int indent) const {
   return out;
 }
 
+namespace {
+
+std::string member_path(const std::string& path, std::string_view key) {
+  return path.empty() ? std::string(key) : fmt::format("{}.{}", path, key);
+}
+
+}  // namespace
+
 FieldError::FieldError(ErrorCode code, std::string field, std::string_view what, std::string hint)
     : Error(code, field.empty() ? std::string(what) : fmt::format("{}: {}", field, what),
             std::move(hint)),
       field_(std::move(field)) {}
+
+FieldError::FieldError(const std::string& message, std::string field)
+    : Error(ErrorCode::kInvalidArgument, message), field_(std::move(field)) {}
+
+FieldError FieldError::missing(const std::string& path, std::string_view key) {
+  const std::string prefix = path.empty() ? "" : path + ": ";
+  return {fmt::format("{}\"{}\" is missing", prefix, key), member_path(path, key)};
+}
 
 void JsonCursor::fail(std::string_view what, ErrorCode code) const {
   throw FieldError(code, path_, what);
@@ -284,7 +300,7 @@ std::optional<JsonCursor> JsonCursor::find(std::string_view key) const {
   if (json_->object() == nullptr) fail(fmt::format("{}, expected an object", json_->kind_name()));
   const Json* member = json_->find(key);
   if (member == nullptr) return std::nullopt;
-  return JsonCursor(*member, path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key));
+  return JsonCursor(*member, member_path(path_, key));
 }
 
 std::optional<JsonCursor> JsonCursor::find_set(std::string_view key) const {
@@ -295,7 +311,7 @@ std::optional<JsonCursor> JsonCursor::find_set(std::string_view key) const {
 
 JsonCursor JsonCursor::at(std::string_view key) const {
   auto member = find(key);
-  if (!member) fail(fmt::format("\"{}\" is missing", key));
+  if (!member) throw FieldError::missing(path_, key);
   return *member;
 }
 

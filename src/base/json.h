@@ -90,9 +90,14 @@ class FieldError : public Error {
   // `what` follows the field's path in the message.
   FieldError(ErrorCode code, std::string field, std::string_view what, std::string hint = {});
 
+  // Of the member `key`, which the object at `path` has to have and has not.
+  static FieldError missing(const std::string& path, std::string_view key);
+
   const std::string& field() const { return field_; }  // "messages[0].role"
 
  private:
+  FieldError(const std::string& message, std::string field);
+
   std::string field_;
 };
 

@@ -20,6 +20,15 @@ std::string message_of(const std::function<void()>& body) {
   return "no error";
 }
 
+std::string field_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const FieldError& error) {
+    return error.field();
+  }
+  return "no field";
+}
+
 TEST(Json, KeepsTheOrderOfKeys) {
   EXPECT_EQ(Json::parse(R"({"b": 1, "a": {"z": [], "y": null}})").dump(),
             R"({"b":1,"a":{"z":[],"y":null}})");
@@ -100,6 +109,7 @@ TEST(JsonCursor, ComplaintsNameThePath) {
   EXPECT_EQ(message_of([&] { (void)root.at("rope").at("list").elements()[1].integer(); }),
             "config.json.rope.list[1]: a boolean, expected an integer");
   EXPECT_EQ(message_of([&] { (void)root.at("theta"); }), "config.json: \"theta\" is missing");
+  EXPECT_EQ(field_of([&] { (void)root.at("theta"); }), "config.json.theta");
   EXPECT_EQ(message_of([&] { root.at("rope").refuse_unknown_keys({"factor"}); }),
             "config.json.rope.list: unknown key");
 }

@@ -78,6 +78,7 @@ TEST_F(EngineTest, AStopIdEndsTheAnswerAndIsNotShown) {
   EXPECT_THAT(answer.tokens, ElementsAre(10, 11));
   EXPECT_EQ(answer.finish, FinishReason::kStop);
   EXPECT_EQ(answer.events.back().token, -1);
+  EXPECT_EQ(answer.events.back().stop_token, 12);
   EXPECT_EQ(stream.usage().completion_tokens, 2);
 
   request.ignore_eos = true;

@@ -37,6 +37,8 @@ struct TokenEvent {
   std::string text;    // Whole code points that are certain now; may be empty.
   float logprob = 0;   // If asked for, of the model's own distribution.
   std::vector<TokenLogprob> top;
+  TokenId stop_token = -1;             // Of the last event, which has no token then: the stop token
+                                       // that ended the choice, with its logprob and top.
   std::optional<FinishReason> finish;  // Set on the last event of a choice.
   std::string error;                   // Of kError, and what kind it is.
   ErrorCode error_code = ErrorCode::kInternal;

@@ -65,7 +65,7 @@ std::string_view RequestRun::shown_bytes(TokenId token) const {
 
 void RequestRun::accept(SequenceId id, Sampled& sampled) {
   if (is_cancelled()) return end(id, FinishReason::kCancelled);
-  if (is_stop(sampled.token)) return end(id, FinishReason::kStop);
+  if (is_stop(sampled.token)) return end_at(id, sampled);
   Choice& current = choice(id);
   if (counts_tokens_) current.counts.add_output(sampled.token);
   ++current.num_generated;
@@ -81,6 +81,17 @@ void RequestRun::accept(SequenceId id, Sampled& sampled) {
     event.finish = FinishReason::kLength;
   }
   if (current.text.stopped()) event.finish = FinishReason::kStop;
+  send(current, std::move(event));
+}
+
+void RequestRun::end_at(SequenceId id, Sampled& stop) {
+  Choice& current = choice(id);
+  TokenEvent event = event_for(id);
+  event.text = current.text.finish();
+  event.finish = FinishReason::kStop;
+  event.stop_token = stop.token;
+  event.logprob = stop.logprob;
+  event.top = std::move(stop.top);
   send(current, std::move(event));
 }
 

@@ -74,6 +74,7 @@ class RequestRun {
   }
   TokenEvent event_for(SequenceId id) const;
   bool is_stop(TokenId token) const;
+  void end_at(SequenceId id, Sampled& stop);  // The token is a stop token.
   std::string_view shown_bytes(TokenId token) const;
   void send(Choice& choice, TokenEvent event);
 

@@ -85,22 +85,23 @@ class WholeCompletionWriter final : public CompletionWriter {
   }
 
   void begin() override {}
+
   void score_prompt(int prompt, const PromptScores& scores) override {
     for (int i = 0; i < options_.n; ++i) {
       add_prompt(logprobs_[static_cast<size_t>(first_choice(prompt) + i)], prompt, scores);
     }
   }
-  void add(int, const Delta&) override {}
+
+  void add(int choice, const Delta& delta) override {
+    if (delta.token) list(choice, *delta.token);
+  }
+
+  void add_stop_token(int choice, const Token& token) override { list(choice, token); }
 
   void end_choice(int choice, const Answer& answer) override {
     const auto index = static_cast<size_t>(choice);
     std::string text = options_.echo ? prompt_of(choice).text : "";
-    if (!options_.is_empty) {
-      text += answer.content;
-      for (const Token& token : answer.tokens) {
-        if (options_.logprobs) add_token(logprobs_[index], choice, token);
-      }
-    }
+    if (!options_.is_empty) text += answer.content;
     choices_[index] =
         choice_json(choice, std::move(text), options_.logprobs ? logprobs_[index].json() : Json(),
                     finish(answer));
@@ -115,6 +116,11 @@ class WholeCompletionWriter final : public CompletionWriter {
   void fail(const ApiError& error) override { exchange_->respond(error_response(error)); }
 
  private:
+  void list(int choice, const Token& token) {
+    if (options_.is_empty || !options_.logprobs) return;
+    add_token(logprobs_[static_cast<size_t>(choice)], choice, token);
+  }
+
   const std::shared_ptr<Exchange> exchange_;
   std::vector<CompletionLogprobs> logprobs_;  // [choice]; none unless asked for.
   Json::Array choices_;
@@ -153,6 +159,13 @@ class StreamedCompletionWriter final : public CompletionWriter {
     if (!delta.content.empty() || !logprobs.is_null()) {
       send(choice, delta.content, std::move(logprobs));
     }
+  }
+
+  void add_stop_token(int choice, const Token& token) override {
+    if (options_.is_empty || !options_.logprobs) return;
+    CompletionLogprobs logprobs(tokenizer());
+    add_token(logprobs, choice, token);
+    send(choice, "", logprobs.json());
   }
 
   void end_choice(int choice, const Answer& answer) override {

@@ -61,6 +61,8 @@ class GenerationTask final : public EventPump::Task {
   void take(int choice, TokenEvent event) {
     AnswerBuilder& builder = builders_[static_cast<size_t>(choice)];
     const bool is_last = event.finish.has_value();
+    std::optional<Token> stop;
+    if (event.stop_token >= 0) stop = {event.stop_token, event.logprob, std::move(event.top)};
     if (event.token >= 0) stopwatch_.token(choice);
     if (is_last) stopwatch_.ended(*event.finish);
     Delta delta = builder.take(std::move(event));
@@ -68,6 +70,7 @@ class GenerationTask final : public EventPump::Task {
     if (!is_last) return;
     const Delta rest = builder.finish();
     if (rest.has_text()) writer_->add(choice, rest);
+    if (stop) writer_->add_stop_token(choice, *stop);
     writer_->end_choice(choice, builder.answer());
   }
 

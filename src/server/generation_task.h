@@ -26,6 +26,8 @@ class AnswerWriter {
   virtual void score_prompt(int prompt, const PromptScores& scores) { (void)prompt, (void)scores; }
   // A token, or text that was held back, of answer `choice`; counted over all prompts.
   virtual void add(int choice, const Delta& delta) = 0;
+  // The stop token that ended the answer, of which nothing shows; before end_choice().
+  virtual void add_stop_token(int choice, const Token& token) { (void)choice, (void)token; }
   // An answer is complete. Its `usage` is not set.
   virtual void end_choice(int choice, const Answer& answer) = 0;
   // All answers are; the last call.

@@ -123,6 +123,35 @@ TEST(OpenAiCompletions, ScoresAnAnswerAsTransformers) {
   }
 }
 
+// lm-eval takes the last token for the generated one, so that one has to be there if it is no text.
+TEST(OpenAiCompletions, ListsTheStopTokenThatEndsAnAnswer) {
+  Json request = request_for("The capital of France is", 12);  // As reference.json has it.
+  request.set("ignore_eos", false);
+  request.set("skip_special_tokens", true);
+  request.set("logprobs", 0);
+  const Json expected = Json::parse(R"([" Paris", ".", "<|end_of_text|>"])");
+  const Json choice = choice_of(request);
+  EXPECT_EQ(*choice.find("text"), Json(" Paris."));
+  EXPECT_EQ(*choice.find("finish_reason"), Json("stop"));
+  const JsonCursor logprobs = JsonCursor(choice).at("logprobs");
+  EXPECT_EQ(logprobs.at("tokens").json(), expected);
+  EXPECT_EQ(logprobs.at("text_offset").json(), Json::parse("[24, 30, 31]"));
+  EXPECT_LT(logprobs.at("token_logprobs").elements().at(2).number(), 0);
+
+  request.set("stream", true);
+  Json::Array tokens;
+  for (const std::string& event : embedded_server().complete(request.dump())->events()) {
+    if (event == "[DONE]") break;
+    const Json chunk = Json::parse(event);
+    const JsonCursor part = JsonCursor(chunk).at("choices").elements().at(0);
+    if (part.at("logprobs").is_null()) continue;
+    for (const JsonCursor& token : part.at("logprobs").at("tokens").elements()) {
+      tokens.push_back(token.json());
+    }
+  }
+  EXPECT_EQ(Json(tokens), expected);
+}
+
 TEST(OpenAiCompletions, ScoresAsTheScoreCommand) {
   const LoadedModel& loaded = embedded_server().model().loaded;
   const std::string text = "Once upon a time, there was a little fox.";
