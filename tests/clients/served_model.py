@@ -29,11 +29,11 @@ def environment():
 class ServedModel:
     """A server on a free port of loopback. `log` is what it has written to standard error."""
 
-    def __init__(self, program, bundle, *options, port=0, before=None):
+    def __init__(self, program, bundle, *options, port=0, before=None, preload=None):
         self.process = subprocess.Popen([program, "serve", f"{MODEL}={bundle}", "--port", str(port), "--kv-type",
                                          "f32", *options],
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                        env=environment(), preexec_fn=before)
+                                        env=environment() | ({"LD_PRELOAD": preload} if preload else {}), preexec_fn=before)
         self.lines = []
         self.reader = threading.Thread(target=self.read_log, daemon=True)
         self.reader.start()

@@ -9,7 +9,7 @@ import sys
 FENCE = re.compile(r"^(```+|~~~+).*?^\1$", re.M | re.S)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 PATH = re.compile(r"`((?:bench|cmake|docs|examples|fuzz|include|models|src|tests|tools)/[\w./-]+)`")
-LEFT_OUT = ("build", ".venv", ".venv-docs", ".git")
+LEFT_OUT = ("build", ".venv", ".venv-docs", ".venv-clients", ".git")
 
 
 def anchors(text):

@@ -115,7 +115,7 @@ class Memory(unittest.TestCase):
 
     def test_it_starts_or_says_why_not(self):
         ends = []
-        for limit in range(64 << 20, 1 << 30, 48 << 20):
+        for limit in range(64 << 20, 2 << 30, 96 << 20):
             status, log = self.start(limit)
             ends.append(status)
             if log is None:
@@ -126,7 +126,7 @@ class Memory(unittest.TestCase):
         self.assertIn(6, ends)
 
     def test_requests_beyond_the_limit_are_refused_and_it_goes_on(self):
-        for limit in (320 << 20, 400 << 20, 480 << 20):
+        for limit in (320 << 20, 448 << 20):
             try:
                 server = ServedModel(OPTIONS.bin / "trtmc", OPTIONS.bundle, "--threads", "1", before=lambda limit=limit: resource.setrlimit(
                     resource.RLIMIT_AS, (limit, limit)))
