@@ -13,7 +13,7 @@
 namespace trtmc {
 namespace {
 
-constexpr int64_t kMaxSeconds = 7 * 24 * 3600;
+constexpr int64_t kMaxSeconds = int64_t{7} * 24 * 3600;
 constexpr int64_t kMaxConnections = 1'000'000;
 constexpr uint64_t kMaxBody = uint64_t{1} << 30;
 constexpr uint64_t kMaxUnsent = uint64_t{1} << 30;

@@ -82,7 +82,7 @@ struct HttpServer::Impl {
   };
 
   void listen();
-  bool listen_at(tcp::endpoint endpoint, error_code& error);
+  bool listen_at(const tcp::endpoint& endpoint, error_code& error);
   void stop_listening();
   asio::awaitable<void> accept_loop(Listener& listener);
   void admit(tcp::socket socket);
@@ -137,7 +137,7 @@ void HttpServer::Impl::listen() {
   }
 }
 
-bool HttpServer::Impl::listen_at(tcp::endpoint endpoint, error_code& error) {
+bool HttpServer::Impl::listen_at(const tcp::endpoint& endpoint, error_code& error) {
   Listener& listener = listeners.emplace_back(io);
   tcp::acceptor& acceptor = listener.acceptor;
   acceptor.open(endpoint.protocol(), error);

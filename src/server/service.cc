@@ -113,7 +113,11 @@ struct Service::Impl {
   void on_served(const ServedRequest& request) {
     metrics.count_request(request.method, request.route.empty() ? "other" : request.route,
                           request.status, request.duration_ms / 1000);
-    if (log_format) log_line(LogLevel::kInfo, request_line(request, *log_format));
+    if (!log_format) return;
+    // Probes come every few seconds, for ever.
+    const bool is_probe = request.path.starts_with("/health") || request.path == "/metrics";
+    log_line(is_probe && request.status < 400 ? LogLevel::kDebug : LogLevel::kInfo,
+             request_line(request, *log_format));
   }
 
   const std::optional<RequestLogFormat> log_format;

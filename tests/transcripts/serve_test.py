@@ -172,6 +172,7 @@ class Serve(unittest.TestCase):
 
     def test_lines_on_requests_have_nothing_of_what_was_asked(self):
         with Server("--log-format", "json") as server:
+            server.ask("GET", "/health/ready")
             server.ask("POST", "/v1/nothing?q=secret", b"secret", X_Request_Id="mine-1")
             server.stop(signal.SIGTERM)
             lines = [json.loads(line) for line in server.lines() if line.startswith("{")]
