@@ -16,12 +16,15 @@ AnswerStopwatch::AnswerStopwatch(std::shared_ptr<GenerationObserver> observer)
 
 AnswerStopwatch::~AnswerStopwatch() {
   if (!observer_ || !started_) return;
+  // Where one answer failed nobody waits for the others.
+  for (; num_open_ > 0; --num_open_) observer_->ended(FinishReason::kCancelled);
   observer_->request_ended(seconds_between(begin_, std::chrono::steady_clock::now()));
 }
 
 void AnswerStopwatch::start(size_t num_choices) {
   if (!observer_) return;
   started_ = true;
+  num_open_ = num_choices;
   last_tokens_.resize(num_choices);
 }
 
@@ -35,7 +38,9 @@ void AnswerStopwatch::token(int choice) {
 }
 
 void AnswerStopwatch::ended(FinishReason reason) {
-  if (observer_) observer_->ended(reason);
+  if (!observer_) return;
+  --num_open_;
+  observer_->ended(reason);
 }
 
 }  // namespace trtmc

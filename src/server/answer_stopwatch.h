@@ -15,7 +15,7 @@ class AnswerStopwatch {
  public:
   // Without an observer it does nothing.
   explicit AnswerStopwatch(std::shared_ptr<GenerationObserver> observer);
-  ~AnswerStopwatch();  // The request has ended, if it had been started.
+  ~AnswerStopwatch();  // The request has ended, if it had been started, and all its answers have.
   AnswerStopwatch(const AnswerStopwatch&) = delete;
 
   // The request has been submitted, for so many answers. The clock runs since the construction.
@@ -27,6 +27,7 @@ class AnswerStopwatch {
   const std::shared_ptr<GenerationObserver> observer_;
   const SteadyTime begin_;
   bool started_ = false, has_token_ = false;
+  size_t num_open_ = 0;                                 // Answers that have not ended.
   std::vector<std::optional<SteadyTime>> last_tokens_;  // [choice]
 };
 
