@@ -24,8 +24,8 @@ Function next(const char* name) {
 }  // namespace
 
 extern "C" int clock_gettime(clockid_t clock, timespec* time) noexcept {
-  static const auto real = next<int (*)(clockid_t, timespec*)>("clock_gettime");
-  const int result = real(clock, time);
+  static const auto kReal = next<int (*)(clockid_t, timespec*)>("clock_gettime");
+  const int result = kReal(clock, time);
   if (result == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) {
     time->tv_sec += jump();
   }
@@ -33,8 +33,8 @@ extern "C" int clock_gettime(clockid_t clock, timespec* time) noexcept {
 }
 
 extern "C" int gettimeofday(timeval* time, void* zone) noexcept {
-  static const auto real = next<int (*)(timeval*, void*)>("gettimeofday");
-  const int result = real(time, zone);
+  static const auto kReal = next<int (*)(timeval*, void*)>("gettimeofday");
+  const int result = kReal(time, zone);
   if (result == 0) time->tv_sec += jump();
   return result;
 }
