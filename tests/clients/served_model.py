@@ -47,7 +47,7 @@ class ServedModel:
         parts = urllib.parse.urlsplit(self.url)
         self.address = (parts.hostname, parts.port)
         # It listens before it has read its models.
-        if not await_that(lambda: self.request("GET", "/v1/models")[0] == 200, START_S):
+        if not await_that(lambda: self.request("GET", "/health/ready")[0] == 200, START_S):
             self.kill()
             raise AssertionError(f"the server did not become ready: {self.log}")
 
