@@ -41,10 +41,11 @@ stage_dev() { oracles; build dev; cmake --build --preset dev --target all_verify
 stage_release() { oracles; build release -DTRTMC_TESTS=ON -DTRTMC_BENCH=ON; ctest --preset release -j "$jobs" -LE "$quick"; }
 # The sanitizers run under clang, which compiles instrumented code in a quarter of g++'s time.
 stage_asan() { build asan; ctest --preset asan -j "$jobs" -LE "$quick|differential|transcript|e2e"; }
-stage_tsan() {  # What has threads: the pool, the backends, the engine, the library, downloads.
+stage_tsan() {  # What has threads: the pool, the backends, the engine, the library, downloads, the server.
   configure tsan
-  cmake --build --preset tsan -j "$jobs" --target base_tests engine_tests api_tests library_tests conformance_tests hub_tests -- --quiet
-  ctest --preset tsan -j "$jobs" -LE "$quick" -R '^(base|engine|api|library|conformance|hub)\.'
+  cmake --build --preset tsan -j "$jobs" --target base_tests engine_tests api_tests library_tests conformance_tests hub_tests \
+    http_tests openai_tests server_tests -- --quiet
+  ctest --preset tsan -j "$jobs" -LE "$quick" -R '^(base|engine|api|library|conformance|hub|http|openai|server)\.'
 }
 stage_clang() { build clang; ctest --preset clang -j "$jobs" -L 'unit' -LE "$quick"; }
 stage_tidy() { tools/tidy.sh; }

@@ -9,6 +9,17 @@ namespace {
 
 constexpr UnsupportedField kUnsupportedStreamOptions[] = {{"continuous_usage_stats", "false"}};
 
+// 1 and 1.0 are one number in JSON.
+bool same_value(const Json& a, const Json& b) {
+  const auto number = [](const Json& json) -> std::optional<double> {
+    if (json.integer() != nullptr) return static_cast<double>(*json.integer());
+    if (json.real() != nullptr) return *json.real();
+    return std::nullopt;
+  };
+  const auto x = number(a), y = number(b);
+  return x && y ? *x == *y : a == b;
+}
+
 }  // namespace
 
 Json parse_body(const HttpRequest& request) {
@@ -47,7 +58,7 @@ void refuse_unsupported(const JsonCursor& request, std::span<const UnsupportedFi
     const auto field = request.find_set(name);
     if (!field) continue;
     if (harmless.empty()) field->fail("not supported", ErrorCode::kUnsupported);
-    if (field->json() == Json::parse(harmless)) continue;
+    if (same_value(field->json(), Json::parse(harmless))) continue;
     field->fail(fmt::format("not supported, except {}", harmless), ErrorCode::kUnsupported);
   }
 }

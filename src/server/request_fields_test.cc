@@ -291,7 +291,7 @@ TEST(RequestFields, WithAMeaningThatIsNotThereAreNamed) {
 TEST(RequestFields, WithAHarmlessValueAreIgnored) {
   Json chat = chat_request();
   const Json more = Json::parse(R"({"response_format": {"type": "text"}, "modalities": ["text"],
-      "tool_choice": "none", "tools": [], "use_beam_search": false, "min_tokens": 0,
+      "tool_choice": "none", "tools": [], "use_beam_search": false, "min_tokens": 0, "length_penalty": 1,
       "stream": false, "stop": [], "logit_bias": {}, "top_k": -1})");
   for (const auto& [key, value] : *more.object()) chat.set(key, value);
   EXPECT_EQ(send(chat)->status(), 200) << send(chat)->response().body;
