@@ -10,6 +10,8 @@ jobs=$(nproc)
 quick='slow|gpu|oracle'
 export CTEST_OUTPUT_ON_FAILURE=1
 export CCACHE_DEPEND=1  # What is compiled for the first time need not be preprocessed apart.
+# Another clone of the same sources finds what this one has compiled.
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 
 say() { echo "== $* ($(date +%H:%M:%S))"; }
 
