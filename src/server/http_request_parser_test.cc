@@ -52,6 +52,16 @@ TEST(HttpRequestParser, ReadsTheSameRequestHoweverItIsCut) {
   }
 }
 
+TEST(HttpRequestParser, ReadsABodyOfNoChunksHoweverItIsCut) {
+  const std::string bytes =
+      "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
+  for (size_t step = 1; step <= bytes.size(); ++step) {
+    HttpRequestParser parser(kMaxHeader, kMaxBody);
+    EXPECT_EQ(feed(parser, bytes, step), "");
+    EXPECT_EQ(parser.state(), State::kDone) << step;
+  }
+}
+
 TEST(HttpRequestParser, StopsBetweenHeadersAndBody) {
   HttpRequestParser parser(kMaxHeader, kMaxBody);
   const std::string head =
