@@ -14,11 +14,16 @@ namespace trtmc {
 namespace {
 
 constexpr SharedOption kSharedOptions[] = {
-    {"backend", "TRTMC_BACKEND"},   {"threads", "TRTMC_THREADS"},
-    {"context", "TRTMC_CONTEXT"},   {"kv-memory", "TRTMC_KV_MEMORY"},
-    {"kv-type", "TRTMC_KV_TYPE"},   {"activations", "TRTMC_ACTIVATIONS"},
-    {"cpu-isa", "TRTMC_CPU_ISA"},   {"seed", "TRTMC_SEED"},
-    {"quiet", "TRTMC_QUIET"},       {"verbose", "TRTMC_VERBOSE"},
+    {"backend", "TRTMC_BACKEND"},
+    {"threads", "TRTMC_THREADS"},
+    {"context", "TRTMC_CONTEXT"},
+    {"kv-memory", "TRTMC_KV_MEMORY"},
+    {"kv-type", "TRTMC_KV_TYPE"},
+    {"activations", "TRTMC_ACTIVATIONS"},
+    {"cpu-isa", "TRTMC_CPU_ISA"},
+    {"seed", "TRTMC_SEED"},
+    {"quiet", "TRTMC_QUIET"},
+    {"verbose", "TRTMC_VERBOSE"},
     {"log-file", "TRTMC_LOG_FILE"},
     {"host", "TRTMC_HOST"},
     {"port", "TRTMC_PORT"},

@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "server/http_head.h"
+
 namespace trtmc {
 namespace {
 
@@ -16,7 +18,6 @@ namespace http = boost::beast::http;
 using boost::beast::error_code;
 using boost::beast::string_view;
 
-constexpr size_t kShortestEnd = 5;          // "0\r\n\r\n"
 constexpr size_t kLongestChunkHead = 4096;  // With its extensions.
 
 std::string_view view(string_view text) { return {text.data(), text.size()}; }
@@ -145,9 +146,11 @@ struct HttpRequestParser::Impl final : http::basic_parser<true> {
   }
 
   size_t put_some(std::string_view bytes) {
-    // What is left of a body in chunks has at least the bytes of its end; Beast asserts that it is
-    // given no fewer.
-    if (state == State::kBody && chunked() && bytes.size() < kShortestEnd) return 0;
+    // Given the first three bytes of a last chunk, Beast asserts that it gets all five next time.
+    if (state == State::kBody && chunked() && bytes.starts_with("0\r\n") &&
+        bytes.size() < kLastHttpChunk.size()) {
+      return 0;
+    }
     eager(state == State::kBody);
     error_code failure;
     const size_t taken = put(boost::asio::const_buffer(bytes.data(), bytes.size()), failure);
