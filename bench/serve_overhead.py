@@ -39,13 +39,11 @@ def request(body):
 
 
 def bodies(options, streams):
-    common = {"max_tokens": options.tokens, "ignore_eos": True, "temperature": 0}
-    draw = random.Random(streams)
-    if not streams:
-        prompt = [draw.randrange(300, 10_000) for _ in range(PROMPT_TOKENS)]
-        return [common | {"prompt": prompt, "n": options.streams}]
-    return [common | {"prompt": [draw.randrange(300, 10_000) for _ in range(PROMPT_TOKENS)], "stream": True}
-            for _ in range(options.streams)]
+    """The same work for the engine either way: one prompt, as many answers."""
+    draw = random.Random(1)
+    common = {"max_tokens": options.tokens, "ignore_eos": True, "temperature": 0,
+              "prompt": [draw.randrange(300, 10_000) for _ in range(PROMPT_TOKENS)]}
+    return [common | {"stream": True}] * streams or [common | {"n": options.streams}]
 
 
 def thread_seconds(pid):
@@ -67,7 +65,7 @@ def serve(process, address, wishes, options):
         connection.setblocking(False)
         selector.register(connection, selectors.EVENT_READ)
     first = last = None
-    looks = 0.0
+    looks, generated = 0.0, metrics(address)["trtmc_generated_tokens_total"]
     while left:
         for key, _ in selector.select(0.05):
             if not key.fileobj.recv(1 << 20):
@@ -77,7 +75,9 @@ def serve(process, address, wishes, options):
         now = time.perf_counter()
         if now - looks > 0.2:  # Rarely, since looking costs too.
             looks, seen = now, metrics(address)
-            if seen["trtmc_sequences_running"] == options.streams:
+            # Not while prompts are read.
+            begun = seen["trtmc_generated_tokens_total"] >= generated + 16 * options.streams
+            if begun and seen["trtmc_sequences_running"] == options.streams:
                 last = (time.perf_counter(), seen["trtmc_steps_total"], thread_seconds(process.pid))
                 first = first or last
     steps = last[1] - first[1]

@@ -1,6 +1,10 @@
 #include "server/event_pump.h"
 
+#include <exception>
+#include <new>
 #include <utility>
+
+#include "base/log.h"
 
 namespace trtmc {
 
@@ -59,19 +63,35 @@ void EventPump::run() {
       wishes.swap(wishes_);
       added.swap(added_);
     }
-    for (auto& [id, task] : added) tasks_.emplace(id, std::move(task));
+    for (auto& [id, task] : added) keep(id, std::move(task));
     added.clear();
     for (const Wish& wish : wishes) serve(wish);
     wishes.clear();
   }
 }
 
+void EventPump::keep(TaskId id, std::unique_ptr<Task> task) {
+  try {
+    tasks_.emplace(id, std::move(task));
+  } catch (const std::bad_alloc&) {
+    count_end();  // It dies, which is an answer too.
+  }
+}
+
 void EventPump::serve(const Wish& wish) {
   const auto found = tasks_.find(wish.id);
   if (found == tasks_.end()) return;  // It is over.
-  if (wish.cancels) found->second->cancel();
-  if (found->second->advance()) return;
+  try {
+    if (wish.cancels) found->second->cancel();
+    if (found->second->advance()) return;
+  } catch (const std::exception& error) {
+    log_error("a request was given up: {}", error.what());
+  }
   tasks_.erase(found);
+  count_end();
+}
+
+void EventPump::count_end() {
   const std::lock_guard lock(mutex_);
   --num_tasks_;
 }

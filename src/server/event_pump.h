@@ -17,7 +17,7 @@ class EventPump {
   class Task {
    public:
     virtual ~Task() = default;
-    // Takes what has come. False once the task is done.
+    // Takes what has come. False once the task is done; one that throws is done too, and dies.
     virtual bool advance() = 0;
     // Nobody wants the rest; advance() is called until it is done.
     virtual void cancel() = 0;
@@ -46,7 +46,9 @@ class EventPump {
   };
 
   void run();
+  void keep(TaskId id, std::unique_ptr<Task> task);
   void serve(const Wish& wish);
+  void count_end();
   void ask(Wish wish);
 
   mutable std::mutex mutex_;

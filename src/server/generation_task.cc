@@ -27,6 +27,28 @@ class GenerationTask final : public EventPump::Task {
   }
 
   bool advance() override {
+    try {
+      return take_events();
+    } catch (...) {  // No memory, say: the others go on.
+      stopwatch_.ended(FinishReason::kError);
+      writer_->fail(api_error(current_error()));
+      return false;
+    }
+  }
+
+  void cancel() override {
+    for (Prompt& prompt : prompts_) prompt.stream.cancel();
+  }
+
+ private:
+  struct Prompt {
+    int first_choice;
+    bool scores_wanted;
+    TokenStream stream;
+  };
+
+  // False once all have ended.
+  bool take_events() {
     bool all_ended = true;
     for (size_t i = 0; i < prompts_.size(); ++i) {
       Prompt& prompt = prompts_[i];
@@ -46,17 +68,6 @@ class GenerationTask final : public EventPump::Task {
     if (all_ended) end();
     return !all_ended;
   }
-
-  void cancel() override {
-    for (Prompt& prompt : prompts_) prompt.stream.cancel();
-  }
-
- private:
-  struct Prompt {
-    int first_choice;
-    bool scores_wanted;
-    TokenStream stream;
-  };
 
   void take(int choice, TokenEvent event) {
     AnswerBuilder& builder = builders_[static_cast<size_t>(choice)];

@@ -1,0 +1,57 @@
+#include "server/event_pump.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <new>
+#include <thread>
+
+namespace trtmc {
+namespace {
+
+// Is done after so many looks, or throws instead.
+class CountedTask final : public EventPump::Task {
+ public:
+  CountedTask(std::atomic<int>& looks, int max_looks, bool throws = false)
+      : looks_(looks), max_looks_(max_looks), throws_(throws) {}
+
+  bool advance() override {
+    const bool is_done = ++looks_ == max_looks_;
+    if (is_done && throws_) throw std::bad_alloc();
+    return !is_done;
+  }
+  void cancel() override {}
+
+ private:
+  std::atomic<int>& looks_;
+  const int max_looks_;
+  const bool throws_;
+};
+
+void await(const std::atomic<int>& looks, int count) {
+  while (looks < count) std::this_thread::yield();
+}
+
+void await_tasks(const EventPump& pump, int count) {
+  while (pump.num_tasks() != count) std::this_thread::yield();
+}
+
+TEST(EventPump, ATaskThatThrowsDiesAndTheOthersGoOn) {
+  std::atomic<int> bad_looks = 0, good_looks = 0;
+  EventPump pump;
+  const EventPump::TaskId bad = pump.reserve(), good = pump.reserve();
+  pump.add(bad, std::make_unique<CountedTask>(bad_looks, 1, true));
+  pump.add(good, std::make_unique<CountedTask>(good_looks, 2));
+  await_tasks(pump, 1);
+  EXPECT_EQ(bad_looks, 1);
+  pump.wake(good);
+  await(good_looks, 1);
+  pump.wake(bad);  // Nobody is there.
+  pump.wake(good);
+  await_tasks(pump, 0);
+  EXPECT_EQ(good_looks, 2);
+}
+
+}  // namespace
+}  // namespace trtmc
