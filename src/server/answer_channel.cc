@@ -85,7 +85,14 @@ void AnswerChannel::tell_connection(std::unique_lock<std::mutex>& lock) {
   const std::function<void()> dropped =
       output_.has_ended ? std::exchange(gone_action_, nullptr) : nullptr;
   lock.unlock();
-  if (tell) wake_();
+  if (!tell) return;
+  try {
+    wake_();
+  } catch (...) {
+    lock.lock();
+    is_awake_ = false;  // Whoever comes next tells it.
+    throw;
+  }
 }
 
 void AnswerChannel::respond(HttpResponse response) {
@@ -131,15 +138,29 @@ void AnswerChannel::end_stream() {
   tell_connection(lock);
 }
 
-void AnswerChannel::abandon() {
+void AnswerChannel::abandon() noexcept {
+  try {
+    if (!has_begun()) return respond(no_answer());
+    break_off();
+  } catch (...) {
+    try {
+      break_off();
+    } catch (...) {
+      return;  // Then the connection ends when its time is up.
+    }
+  }
+}
+
+bool AnswerChannel::has_begun() {
+  const std::lock_guard lock(mutex_);
+  return has_head_;
+}
+
+void AnswerChannel::break_off() {
   std::unique_lock lock(mutex_);
   if (is_over()) return;
-  if (has_head_) {
-    output_.is_broken = true;
-    return tell_connection(lock);
-  }
-  lock.unlock();
-  respond(no_answer());
+  output_.is_broken = true;
+  tell_connection(lock);
 }
 
 void AnswerChannel::on_gone(std::function<void()> action) {

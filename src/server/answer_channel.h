@@ -42,7 +42,8 @@ class AnswerChannel {
   void start_stream(HttpResponse head);
   void write(std::string bytes);
   void end_stream();
-  void abandon();  // The maker is gone.
+  // The maker is gone. Where there is no memory to say so, the connection is broken off.
+  void abandon() noexcept;
   void on_gone(std::function<void()> action);
   void note_route(std::string_view pattern);
   void note_model(std::string_view name);
@@ -50,6 +51,8 @@ class AnswerChannel {
 
  private:
   bool is_over() const { return is_lost_ || output_.has_ended || output_.is_broken; }
+  bool has_begun();
+  void break_off();
   void tell_connection(std::unique_lock<std::mutex>& lock);
 
   const std::function<void()> wake_;

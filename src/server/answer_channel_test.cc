@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <new>
+
 namespace trtmc {
 namespace {
 
@@ -33,6 +35,25 @@ TEST(AnswerChannel, HandsPiecesOverTogetherAfterOneWake) {
   EXPECT_FALSE(output.head);
   EXPECT_EQ(output.bytes, "");
   EXPECT_TRUE(output.has_ended);
+}
+
+TEST(AnswerChannel, AnExchangeThatDiesWithoutMemoryEndsNothingElse) {
+  for (const bool is_stream : {false, true}) {
+    bool has_memory = is_stream;
+    const auto channel = std::make_shared<AnswerChannel>(
+        [&] {
+          if (!has_memory) throw std::bad_alloc();
+        },
+        10, ServedRequestLog());
+    auto exchange = make_exchange(HttpRequest(), channel);
+    if (is_stream) exchange->start_stream(head());
+    channel->take();
+    has_memory = false;
+    exchange.reset();
+    const AnswerChannel::Output output = channel->take();
+    EXPECT_EQ(output.is_broken, is_stream);
+    EXPECT_EQ(output.has_ended, !is_stream);
+  }
 }
 
 TEST(AnswerChannel, BreaksWhenMoreIsUnsentThanMayBe) {
