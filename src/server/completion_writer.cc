@@ -87,8 +87,9 @@ class WholeCompletionWriter final : public CompletionWriter {
   void begin() override {}
 
   void score_prompt(int prompt, const PromptScores& scores) override {
-    for (int i = 0; i < options_.n; ++i) {
-      add_prompt(logprobs_[static_cast<size_t>(first_choice(prompt) + i)], prompt, scores);
+    const auto first = static_cast<size_t>(first_choice(prompt));
+    for (size_t i = 0; i < static_cast<size_t>(options_.n); ++i) {
+      add_prompt(logprobs_[first + i], prompt, scores);
     }
   }
 
