@@ -85,7 +85,7 @@ def run_page(page, options):
             if ".venv/" in block and not (options.python and options.python.exists()):
                 print(f"{page}: left out, for want of Python with tests/requirements.txt:\n{block}")
                 continue
-            good = run_block(block, folder, environment(options.bin, folder / "home", hub)) and good
+            good = run_block(block, folder, environment(options.bin, folder / "home", hub, None)) and good
     return good
 
 
