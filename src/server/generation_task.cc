@@ -113,7 +113,8 @@ class GenerationTask final : public EventPump::Task {
 
 }  // namespace
 
-void start_generation(EventPump& pump, std::shared_ptr<Exchange> exchange, GenerationJob job) {
+void start_generation(EventPump& pump, const std::shared_ptr<Exchange>& exchange,
+                      GenerationJob job) {
   const EventPump::TaskId id = pump.reserve();
   pump.add(id, std::make_unique<GenerationTask>(exchange, std::move(job),
                                                 [&pump, id] { pump.wake(id); }));

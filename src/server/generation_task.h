@@ -47,6 +47,7 @@ struct GenerationJob {
 // Submits the job's requests and sees to it that the writer gets their answers, on the pump's
 // thread; a client that goes cancels them. Throws what Engine::submit throws; nothing has been
 // written then.
-void start_generation(EventPump& pump, std::shared_ptr<Exchange> exchange, GenerationJob job);
+void start_generation(EventPump& pump, const std::shared_ptr<Exchange>& exchange,
+                      GenerationJob job);
 
 }  // namespace trtmc
