@@ -55,7 +55,8 @@ stage_bench() {
   [ -e "$model" ] || "$bin/random_bundle" "$model"
   for activations in f32 bf16; do
     for cases in '--prefill 0 --decode 64 --batch 1,2,4,8,16' '--prefill 0 --decode 64 --depth 4096,16384' \
-                 '--prefill 512,2048,8192 --decode 0'; do
+                 '--prefill 512,2048,8192 --decode 0' \
+                 '--prefill 0 --decode 64 --depth 256 --batch 64,256 --kv-memory 24GiB'; do
       # shellcheck disable=SC2086  # A list of words.
       "$bin/trtmc" bench "$model" --backend cuda --kv-type bf16 --activations $activations --quiet --repeat 5 $cases
     done

@@ -161,37 +161,52 @@ class CudaLong : public OnCuda {
 };
 
 TEST_F(CudaLong, AgreesWithTheCpuAndWithItself) {
-  for (const KvType kv : {KvType::kF32, KvType::kBF16}) {
+  struct Precision {
+    KvType kv;
+    ActivationType activations;
+    double tolerance;
+  };
+  for (const Precision& of : {Precision{KvType::kF32, ActivationType::kF32, 1e-5},
+                              {KvType::kBF16, ActivationType::kF32, 1e-3},
+                              {KvType::kBF16, ActivationType::kBF16, 3e-2}}) {
     ExecutorOptions options;
-    options.kv_type = kv;
+    options.kv_type = of.kv;
     options.max_tokens_per_step = kNumTokens;
+    const Rows expected = run_whole(*load("cpu", model_.bundle(), options), tokens_);
+    options.activation_type = of.activations;
     const auto cuda = load("cuda", model_.bundle(), options);
     const Rows whole = run_whole(*cuda, tokens_);
-    const Rows expected = run_whole(*load("cpu", model_.bundle(), options), tokens_);
-    EXPECT_LE(worst_distance(whole, expected), kv == KvType::kBF16 ? 1e-3 : 1e-5);
+    EXPECT_LE(worst_distance(whole, expected), of.tolerance);
     const auto table = block_range(*cuda, kNumTokens);
-    EXPECT_EQ(run_chunked(*cuda, tokens_, {400, 16, 17, 160, 1}, table), whole);
+    for (const std::vector<int>& chunks : {std::vector<int>{400, 16, 17, 160, 1}, {100, 33, 70}}) {
+      EXPECT_EQ(run_chunked(*cuda, tokens_, chunks, table), whole);
+    }
   }
 }
 
-// Sixteen sequences side by side, each further than the one before it, and one alone.
+// Sequences side by side, each further than the one before it, and one alone.
 TEST_F(CudaLong, IsTheSameInABatchOfAnySize) {
-  ExecutorOptions options;
-  options.kv_memory_bytes = uint64_t{1} << 28;
-  const auto executor = load("cuda", model_.bundle(), options);
-  const std::vector<TokenId> prompt(tokens_.begin(), tokens_.begin() + 300);
-  const auto table = [&](int s) { return block_range(*executor, 320, s * 10); };
-  run_step(*executor, {{prompt, 0, table(40)}});
-  const Rows alone = run_step(*executor, {{{7}, 300, table(40)}});
-  for (const int size : {2, 3, 5, 8, 9, 16, 17, 40}) {
-    std::vector<Chunk> chunks;
-    for (int s = 0; s < size; ++s) {
-      if (s > 0) run_step(*executor, {{{tokens_.begin(), tokens_.begin() + s}, 0, table(s)}});
-      chunks.push_back({{9}, s, table(s)});
-    }
+  for (const bool bf16 : {false, true}) {
+    ExecutorOptions options;
+    options.kv_memory_bytes = uint64_t{1} << 28;
+    options.max_sequences_per_step = 130;
+    options.kv_type = bf16 ? KvType::kBF16 : KvType::kF32;
+    options.activation_type = bf16 ? ActivationType::kBF16 : ActivationType::kF32;
+    const auto executor = load("cuda", model_.bundle(), options);
+    const std::vector<TokenId> prompt(tokens_.begin(), tokens_.begin() + 300);
+    const auto table = [&](int s) { return block_range(*executor, 320, s * 10); };
     run_step(*executor, {{prompt, 0, table(0)}});
-    chunks[0] = {{7}, 300, table(0)};
-    EXPECT_EQ(run_step(*executor, chunks)[0], alone[0]) << size;
+    const Rows alone = run_step(*executor, {{{7}, 300, table(0)}});
+    for (const int size : {2, 3, 5, 8, 9, 16, 17, 40, 64, 65, 130}) {
+      std::vector<Chunk> chunks;
+      for (int s = 0; s < size; ++s) {
+        if (s > 0) run_step(*executor, {{{tokens_.begin(), tokens_.begin() + s}, 0, table(s)}});
+        chunks.push_back({{9}, s, table(s)});
+      }
+      run_step(*executor, {{prompt, 0, table(0)}});
+      chunks[0] = {{7}, 300, table(0)};
+      EXPECT_EQ(run_step(*executor, chunks)[0], alone[0]) << size;
+    }
   }
 }
 

@@ -6,6 +6,7 @@
 #include "backends/cuda/device_roofs.h"
 #include "backends/cuda/kernels/attention.h"
 #include "backends/cuda/kernels/gemm.h"
+#include "backends/cuda/kernels/gemm_wgmma.h"
 #include "backends/cuda/kernels/gemv.h"
 #include "backends/cuda/kernels/probe.h"
 #include "backends/cuda/step_graph.h"
@@ -45,12 +46,15 @@ cudaDeviceProp device_properties() {
 DeviceLimits limits_of(const cudaDeviceProp& properties) {
   prepare_gemv(static_cast<int>(properties.sharedMemPerBlockOptin));
   prepare_gemm();
+  prepare_gemm_wgmma();
   prepare_attention_bf16();
+  prepare_attention_wgmma();
   check_cuda(cudaGetLastError(), "the GPU");
   return {
       .multiprocessors = properties.multiProcessorCount,
       .shared_bytes_per_block = static_cast<int>(properties.sharedMemPerBlockOptin),
-      .shared_bytes_per_multiprocessor = static_cast<int>(properties.sharedMemPerMultiprocessor)};
+      .shared_bytes_per_multiprocessor = static_cast<int>(properties.sharedMemPerMultiprocessor),
+      .has_wgmma = properties.major == 9 && properties.minor == 0};
 }
 
 Limits limits_of(const DecoderSpec& spec, const ExecutorOptions& options) {
@@ -69,11 +73,7 @@ class CudaExecutor final : public Executor {
         weights_(bundle),
         cache_(spec_, options.kv_type, limits_.num_blocks),
         rope_(spec_),
-        arrays_(
-            spec_, limits_,
-            attends_on_tensor_cores(cache_.view(), spec_.head_dim, device_.shared_bytes_per_block)
-                ? kManyBf16QueryRows
-                : kManyQueryRows),
+        arrays_(spec_, limits_, many_query_rows()),
         ops_({.spec = spec_,
               .weights = weights_,
               .cache = cache_,
@@ -157,6 +157,15 @@ class CudaExecutor final : public Executor {
  private:
   int num_terms() const {
     return options_.activation_type == ActivationType::kBF16 ? kTermsOfBf16 : kTermsOfF32;
+  }
+
+  int many_query_rows() const {
+    if (attends_by_wgmma(cache_.view(), spec_.head_dim, num_terms(), device_)) {
+      return kManyWgmmaQueryRows;
+    }
+    const bool on_tensor_cores =
+        attends_on_tensor_cores(cache_.view(), spec_.head_dim, device_.shared_bytes_per_block);
+    return on_tensor_cores ? kManyBf16QueryRows : kManyQueryRows;
   }
 
   // Room for the logits of so many rows; what they are in moves when it grows.

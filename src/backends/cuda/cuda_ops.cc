@@ -1,11 +1,14 @@
 #include "backends/cuda/cuda_ops.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <utility>
 
 #include "backends/cuda/kernels/attention.h"
 #include "backends/cuda/kernels/elementwise.h"
 #include "backends/cuda/kernels/gemm.h"
+#include "backends/cuda/kernels/gemm_wgmma.h"
 #include "backends/cuda/kernels/gemv.h"
 #include "backends/cuda/kernels/rms_norm.h"
 #include "backends/cuda/kernels/rope.h"
@@ -23,7 +26,8 @@ constexpr size_t kPartialBytes = size_t{64} << 20;
 
 // Room for everything that is alive at once.
 size_t arena_floats(const DecoderSpec& spec, const CudaWeights& weights, int tokens, Grain grain) {
-  const auto rounded = [](int width) { return static_cast<size_t>(width) + 2 * kPanelRows; };
+  constexpr int kGroupRows = kGroupPanels * kPanelRows;
+  const auto rounded = [](int width) { return static_cast<size_t>(width) + 2 * kGroupRows; };
   const size_t hidden = rounded(spec.hidden_size), q = rounded(spec.q_width());
   const size_t kv = rounded(spec.kv_width()), inner = rounded(spec.intermediate_size);
   if (grain == Grain::kBlock && weights.all_bf16()) {
@@ -34,18 +38,43 @@ size_t arena_floats(const DecoderSpec& spec, const CudaWeights& weights, int tok
 
 }  // namespace
 
-CudaOps::Terms::Terms(const DecoderSpec& spec, int num_terms, int tokens) : capacity(tokens) {
+CudaOps::Terms::Terms(const DecoderSpec& spec, int num_terms, int tokens) {
   const auto words = [&](int width) {
     return static_cast<size_t>(num_steps(width)) * static_cast<size_t>(num_terms) *
            static_cast<size_t>(tokens) * kStepWords;
   };
-  hidden_memory = DeviceBuffer<uint32_t>(words(spec.hidden_size), kScratch, true);
-  mixed_memory = DeviceBuffer<uint32_t>(words(spec.q_width()), kScratch, true);
-  inner_memory = DeviceBuffer<uint32_t>(words(spec.intermediate_size), kScratch, true);
+  hidden = DeviceBuffer<uint32_t>(words(spec.hidden_size), kScratch, true);
+  mixed = DeviceBuffer<uint32_t>(words(spec.q_width()), kScratch, true);
+  inner = DeviceBuffer<uint32_t>(words(spec.intermediate_size), kScratch, true);
 }
 
-uint64_t CudaOps::Terms::bytes() const {
-  return hidden_memory.bytes() + mixed_memory.bytes() + inner_memory.bytes();
+uint64_t CudaOps::Terms::bytes() const { return hidden.bytes() + mixed.bytes() + inner.bytes(); }
+
+TermBuffer CudaOps::buffer(const DeviceBuffer<uint32_t>& memory, int width, int num_tokens) const {
+  const int block = term_block(parts_.num_terms, num_tokens);
+  return {memory.data(), num_steps(width), block, std::countr_zero(static_cast<unsigned>(block))};
+}
+
+TermBuffer CudaOps::mixed() const {
+  return buffer(terms(step_.num_tokens).mixed, parts_.spec.q_width(), step_.num_tokens);
+}
+
+TermBuffer CudaOps::inner() const {
+  return buffer(terms(step_.num_tokens).inner, parts_.spec.intermediate_size, step_.num_tokens);
+}
+
+// Kernels write columns alone. Where others lay in the last step, which had another number of
+// tokens, what is behind them must be zero again.
+void CudaOps::clear_behind_columns() {
+  if (step_.num_tokens <= kMostGemvTokens) return;
+  const int block = term_block(parts_.num_terms, step_.num_tokens);
+  if (std::exchange(many_block_, block) == block) return;
+  const auto clear = [&](const DeviceBuffer<uint32_t>& memory, int width) {
+    if (width == num_steps(width) * kStepColumns) return;
+    check_cuda(cudaMemsetAsync(memory.data(), 0, memory.bytes(), how_.stream), "a step");
+  };
+  clear(many_.mixed, parts_.spec.q_width());
+  clear(many_.inner, parts_.spec.intermediate_size);
 }
 
 CudaOps::CudaOps(const CudaOpsParts& parts)
@@ -53,7 +82,8 @@ CudaOps::CudaOps(const CudaOpsParts& parts)
       arena_(
           arena_floats(parts.spec, parts.weights, parts.limits.max_tokens_per_step, parts.grain)),
       few_(parts.spec, parts.num_terms, kMostGemvTokens),
-      many_(parts.spec, parts.num_terms, parts.limits.max_tokens_per_step),
+      many_(parts.spec, parts.num_terms,
+            (parts.limits.max_tokens_per_step + kLargestBlock - 1) / kLargestBlock * kLargestBlock),
       partial_(kPartialBytes / sizeof(float), kScratch),
       counters_(kPartialBytes / 4096, kScratch, true) {}
 
@@ -72,6 +102,7 @@ void CudaOps::begin(const StepView& step, float* logits, int64_t logits_stride, 
   const size_t floats = partials * static_cast<size_t>(chunk_bucket(step.last_position)) *
                         kFewQueryRows *
                         static_cast<size_t>(parts_.cache.view().padded_dim + kPartialExtras);
+  clear_behind_columns();
   splits_ = step.one_each && floats <= partial_.count() && partials <= counters_.count();
 }
 
@@ -93,24 +124,27 @@ void CudaOps::multiply(ProductArgs args, const CudaMatrix& matrix) {
   if (args.num_tokens == 0) return;
   args.weights = matrix.fragments;
   args.num_panels = matrix.num_panels;
-  args.panel_distance = matrix.panel_distance;
   args.steps = matrix.steps;
   args.num_terms = parts_.num_terms;
+  args.row_distance = matrix.row_distance;
+  args.first_row = matrix.first_row;
   const bool few = args.num_tokens <= kMostGemvTokens;
-  const int panels_per_tile = args.epilogue == Epilogue::kSwiglu ? 2 : 1;
-  std::optional<GemvPlan> plan;
   const bool wants_norms = args.norm != nullptr && args.num_tokens <= kMostNormsInGemv;
-  if (few) {
-    plan = plan_gemv(parts_.device, args.num_panels, panels_per_tile, args.steps, args.num_terms,
-                     args.num_tokens, wants_norms);
-  }
-  const bool norms_inside = plan && wants_norms;
+  const auto gemv_with = [&](int norm_width) {
+    return plan_gemv(parts_.device, args.num_panels, args.steps, args.num_terms, args.num_tokens,
+                     norm_width);
+  };
+  std::optional<GemvPlan> plan;
+  if (few && wants_norms) plan = gemv_with(args.width);
+  const bool norms_inside = plan.has_value();
+  if (few && !plan) plan = gemv_with(0);
   if (args.x != nullptr && !norms_inside) {
     // Which buffer has room for rows of this width and number.
-    const Terms& terms = few ? few_ : many_;
-    args.in = args.width == parts_.spec.hidden_size ? terms.hidden()
-              : args.width == parts_.spec.q_width() ? terms.mixed()
-                                                    : terms.inner();
+    const Terms& room = terms(args.num_tokens);
+    args.in = buffer(args.width == parts_.spec.hidden_size ? room.hidden
+                     : args.width == parts_.spec.q_width() ? room.mixed
+                                                           : room.inner,
+                     args.width, args.num_tokens);
     launch_rows({.x = args.x,
                  .rows = args.rows,
                  .num_rows = args.num_tokens,
@@ -127,6 +161,11 @@ void CudaOps::multiply(ProductArgs args, const CudaMatrix& matrix) {
   }
   if (plan) {
     launch_gemv(args, *plan, how_);
+  } else if (parts_.device.has_wgmma && !few) {
+    launch_gemm_wgmma(
+        args,
+        plan_wgmma(parts_.device, args.num_panels, args.steps, args.num_terms, args.num_tokens),
+        how_);
   } else {
     launch_gemm(args, plan_gemm(args.num_panels, args.num_terms, args.num_tokens), how_);
   }
@@ -297,7 +336,10 @@ void CudaOps::attend(AttentionArgs args, float* q, const float* k, const float* 
                   .table_stride = step_.table_stride},
                  how_);
   }
-  if (attends_on_tensor_cores(args.cache, args.head_dim, parts_.device.shared_bytes_per_block)) {
+  if (!splits_ && attends_by_wgmma(args.cache, args.head_dim, args.num_terms, parts_.device)) {
+    launch_attention_wgmma(args, how_);
+  } else if (attends_on_tensor_cores(args.cache, args.head_dim,
+                                     parts_.device.shared_bytes_per_block)) {
     launch_attention_bf16(args, how_);
   } else {
     launch_attention(args, how_);
@@ -402,10 +444,10 @@ Value CudaOps::attention_block(const DecoderSpec& spec, int layer, Value x) {
     rotate(k, qkv.stride, spec.num_kv_heads);
   }
   AttentionArgs args = attention_args(layer, layer_spec);
-  args.out_terms = terms().mixed();
+  args.out_terms = mixed();
   attend(args, qkv.data, k, v, qkv.stride, layer_spec.rope ? parts_.rope.half() : 0);
 
-  return add_product(x, terms().mixed(), {Role::kOProj, layer});
+  return add_product(x, mixed(), {Role::kOProj, layer});
 }
 
 Value CudaOps::mlp_block(const DecoderSpec& spec, int layer, Value x) {
@@ -415,9 +457,9 @@ Value CudaOps::mlp_block(const DecoderSpec& spec, int layer, Value x) {
   products.norm = parts_.weights.norm({Role::kMlpNorm, layer});
   products.epilogue = Epilogue::kSwiglu;
   products.num_rows = gate_up.rows;
-  products.out_terms = terms().inner();
+  products.out_terms = inner();
   multiply(products, gate_up);
-  return add_product(x, terms().inner(), {Role::kDownProj, layer});
+  return add_product(x, inner(), {Role::kDownProj, layer});
 }
 
 void CudaOps::observe(int layer, Value x) {

@@ -50,19 +50,20 @@ class CudaOps final : public DecoderOps {
   void observe(int layer, Value x) override;
 
  private:
-  // Terms between kernels, by what they are as wide as. Those of few tokens lie close together.
+  // Terms between kernels, by what they are as wide as.
   struct Terms {
     Terms(const DecoderSpec& spec, int num_terms, int tokens);
-    TermBuffer hidden() const { return {hidden_memory.data(), capacity}; }
-    TermBuffer mixed() const { return {mixed_memory.data(), capacity}; }
-    TermBuffer inner() const { return {inner_memory.data(), capacity}; }
     uint64_t bytes() const;
-    int capacity;
-    DeviceBuffer<uint32_t> hidden_memory, mixed_memory, inner_memory;
+    DeviceBuffer<uint32_t> hidden, mixed, inner;
   };
 
   bool fused() const { return parts_.grain == Grain::kBlock && parts_.weights.all_bf16(); }
-  const Terms& terms() const { return step_.num_tokens <= kMostGemvTokens ? few_ : many_; }
+  // For so many tokens. Those of few lie close together.
+  const Terms& terms(int num_tokens) const { return num_tokens <= kMostGemvTokens ? few_ : many_; }
+  TermBuffer buffer(const DeviceBuffer<uint32_t>& memory, int width, int num_tokens) const;
+  TermBuffer mixed() const;
+  TermBuffer inner() const;
+  void clear_behind_columns();
   Activation lazy_source(Value x);
   const float* floats(Value x);
   // args.x (maybe normed) or args.in times a matrix, with what `args` says of the output.
@@ -82,6 +83,7 @@ class CudaOps final : public DecoderOps {
   CudaOpsParts parts_;
   DeviceArena arena_;
   Terms few_, many_;
+  int many_block_ = 0;  // How many_ was last laid out.
   DeviceBuffer<float> partial_;
   DeviceBuffer<int32_t> counters_;
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backends/cuda/kernels/terms.h"
+#include "backends/cuda/kernels/product.h"
 #include "backends/cuda/kernels/weights.h"
 #include "tensor/packed_layout.h"
 
@@ -14,6 +14,11 @@ constexpr std::string_view kDoing = "copying weights to the GPU";
 
 int num_panels(const WeightView& weight) {
   return static_cast<int>((weight.shape[0] + kPanelRows - 1) / kPanelRows);
+}
+
+// In whole groups.
+int num_grouped_panels(const WeightView& weight) {
+  return (num_panels(weight) + kGroupPanels - 1) / kGroupPanels * kGroupPanels;
 }
 
 // The panels of a matrix: where they lie, or in `copy` what is made of a row-major one.
@@ -98,7 +103,7 @@ CudaMatrix CudaWeights::make_fragments(int num_panels, int rows, int cols) {
   const int steps = num_steps(cols);
   const size_t bytes =
       static_cast<size_t>(num_panels) * static_cast<size_t>(steps) * kPanelStepBytes;
-  memory_.emplace_back(bytes, kDoing);
+  memory_.emplace_back(bytes, kDoing, true);
   bytes_ += bytes;
   return {.rows = rows,
           .cols = cols,
@@ -108,17 +113,19 @@ CudaMatrix CudaWeights::make_fragments(int num_panels, int rows, int cols) {
           .steps = steps};
 }
 
-void CudaWeights::pack(const WeightView& weight, const CudaMatrix& into, int first, int distance) {
+void CudaWeights::pack(const WeightView& weight, const CudaMatrix& into, int first_row,
+                       int row_distance) {
   std::vector<std::byte> copy;
   const auto panels = panels_of(weight, copy);
   copy_to_device(staging_.data(), panels.data(), panels.size());
+  auto* to = const_cast<uint4*>(into.fragments);
   launch_pack_fragments({.from = reinterpret_cast<const uint32_t*>(staging_.data()),
-                         .to = const_cast<uint4*>(into.fragments),
+                         .to = reinterpret_cast<uint32_t*>(to),
                          .num_panels = num_panels(weight),
                          .pairs = static_cast<int>(weight.packed().padded_cols() / 2),
                          .steps = into.steps,
-                         .to_panel_first = first,
-                         .to_panel_distance = distance},
+                         .first_row = first_row,
+                         .row_distance = row_distance},
                         {});
   check_cuda(cudaGetLastError(), kDoing);
   check_cuda(cudaDeviceSynchronize(), kDoing);
@@ -127,7 +134,7 @@ void CudaWeights::pack(const WeightView& weight, const CudaMatrix& into, int fir
 void CudaWeights::add_alone(const Bundle& bundle, const TensorKey& key) {
   const WeightView weight = bundle.weight(key);
   CudaMatrix& matrix = matrices_[index(key)];
-  matrix = make_fragments(num_panels(weight), static_cast<int>(weight.shape[0]),
+  matrix = make_fragments(num_grouped_panels(weight), static_cast<int>(weight.shape[0]),
                           static_cast<int>(weight.shape[1]));
   pack(weight, matrix, 0, 1);
 }
@@ -135,30 +142,37 @@ void CudaWeights::add_alone(const Bundle& bundle, const TensorKey& key) {
 void CudaWeights::add_layer(const Bundle& bundle, int layer) {
   const DecoderSpec& spec = bundle.spec();
   const auto weight = [&](Role role) { return bundle.weight({role, layer}); };
-  const auto slice = [&](Role role, const CudaMatrix& of, int first_panel, int distance) {
+  const auto add_behind = [&](Role role, const CudaMatrix& of, int first_row) {
     const WeightView view = weight(role);
-    pack(view, of, first_panel, distance);
+    pack(view, of, first_row, 1);
     CudaMatrix& matrix = matrices_[index({role, layer})];
     matrix = of;
-    matrix.panel_distance = distance;
-    matrix.fragments += static_cast<ptrdiff_t>(first_panel) * of.steps * 32;
-    matrix.num_panels = num_panels(view);
+    matrix.fragments += weight_part(first_row / kPanelRows, 0, of.steps);
+    matrix.num_panels = num_grouped_panels(view);
     matrix.rows = static_cast<int>(view.shape[0]);
   };
-  const int q_panels = num_panels(weight(Role::kQProj));
-  const int kv_panels = num_panels(weight(Role::kKProj));
+  const auto add_alternating = [&](Role role, const CudaMatrix& of, int first_row) {
+    pack(weight(role), of, first_row, 2);
+    CudaMatrix& matrix = matrices_[index({role, layer})];
+    matrix = of;
+    matrix.row_distance = 2;
+    matrix.first_row = first_row;
+    matrix.rows = static_cast<int>(weight(role).shape[0]);
+  };
+  const int q_panels = num_grouped_panels(weight(Role::kQProj));
+  const int kv_panels = num_grouped_panels(weight(Role::kKProj));
   first_k_row_ = q_panels * kPanelRows;
   first_v_row_ = first_k_row_ + kv_panels * kPanelRows;
   const int panels = q_panels + 2 * kv_panels;
   qkv_.push_back(make_fragments(panels, panels * kPanelRows, spec.hidden_size));
-  slice(Role::kQProj, qkv_.back(), 0, 1);
-  slice(Role::kKProj, qkv_.back(), q_panels, 1);
-  slice(Role::kVProj, qkv_.back(), q_panels + kv_panels, 1);
+  add_behind(Role::kQProj, qkv_.back(), 0);
+  add_behind(Role::kKProj, qkv_.back(), first_k_row_);
+  add_behind(Role::kVProj, qkv_.back(), first_v_row_);
   add_alone(bundle, {Role::kOProj, layer});
-  const int mlp_panels = num_panels(weight(Role::kGateProj));
+  const int mlp_panels = num_grouped_panels(weight(Role::kGateProj));
   gate_up_.push_back(make_fragments(2 * mlp_panels, 2 * mlp_panels * kPanelRows, spec.hidden_size));
-  slice(Role::kGateProj, gate_up_.back(), 0, 2);
-  slice(Role::kUpProj, gate_up_.back(), 1, 2);
+  add_alternating(Role::kGateProj, gate_up_.back(), 0);
+  add_alternating(Role::kUpProj, gate_up_.back(), 1);
   add_alone(bundle, {Role::kDownProj, layer});
 }
 

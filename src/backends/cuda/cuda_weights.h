@@ -1,5 +1,5 @@
 // A bundle's weights on the device, as the kernels want them. Matrices of bf16 that are multiplied
-// with the same tokens lie together: q, k and v one behind the other, gate and up panel by panel in
+// with the same tokens lie together: q, k and v one behind the other, gate and up row by row in
 // turn. Matrices of f32 and f16 are kept as float32 panels, one by one.
 #pragma once
 
@@ -18,8 +18,10 @@ struct CudaMatrix {
   const uint4* fragments = nullptr;  // bf16, as kernels/product.h says.
   const float* panels = nullptr;     // Else: f32, [panel][column][16 rows].
   int num_panels = 0;
-  int panel_distance = 1;  // Of fragments: 2 where two matrices alternate.
   int steps = 0;
+  // Of fragments where two matrices alternate row by row: 2, and which of the two this is.
+  int row_distance = 1;
+  int first_row = 0;
 };
 
 class CudaWeights {
@@ -31,7 +33,7 @@ class CudaWeights {
   bool all_bf16() const { return all_bf16_; }
   const CudaMatrix& matrix(const TensorKey& key) const { return matrices_[index(key)]; }
   const float* norm(const TensorKey& key) const { return norms_[index(key)].data(); }
-  // Rows of q, k and v, each beginning at a whole panel.
+  // Rows of q, k and v, each beginning at a whole group of panels.
   CudaMatrix qkv(int layer) const { return qkv_[static_cast<size_t>(layer)]; }
   CudaMatrix gate_up(int layer) const { return gate_up_[static_cast<size_t>(layer)]; }
   // Where k's or v's rows begin in qkv().
@@ -45,9 +47,9 @@ class CudaWeights {
   void add_floats(const TensorKey& key, const WeightView& weight);
   void add_alone(const Bundle& bundle, const TensorKey& key);
   void add_layer(const Bundle& bundle, int layer);
-  // Room for `num_panels` panels of `cols` columns.
+  // Zeros: `num_panels` panels, of which there are whole groups, of `cols` columns.
   CudaMatrix make_fragments(int num_panels, int rows, int cols);
-  void pack(const WeightView& weight, const CudaMatrix& into, int first, int distance);
+  void pack(const WeightView& weight, const CudaMatrix& into, int first_row, int row_distance);
 
   size_t num_layers_;
   bool all_bf16_ = true;

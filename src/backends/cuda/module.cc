@@ -28,9 +28,9 @@ class CudaBackend final : public Backend {
       return fmt::format("heads of {} components, but it takes even numbers up to {}", head_dim,
                          kMostHeadDim);
     }
-    if (num_segments(num_steps(manifest.spec.hidden_size)) > kMostNormSegments) {
+    if (num_norm_parts(manifest.spec.hidden_size) > kMostNormParts) {
       return fmt::format("a hidden width of {}, but it takes up to {}", manifest.spec.hidden_size,
-                         kMostNormSegments * kSegmentSteps * kStepColumns);
+                         kMostNormParts * kNormColumns);
     }
     return std::nullopt;
   }

@@ -118,11 +118,10 @@ struct Attention : TileWork {
     const int quarter = thread % kQuad;
     float key[kParts][CachePart::kValues] = {};
     if (position <= last_position) {
-      const int64_t from = element(0, position);
 #pragma unroll
       for (int i = 0; i < kParts; ++i) {
         const int d = (i * kQuad + quarter) * CachePart::kValues;
-        if (d < args.cache.padded_dim) CachePart::load(args.cache, from + d, key[i]);
+        if (d < args.cache.padded_dim) CachePart::load(args.cache, element(0, position, d), key[i]);
       }
     }
 #pragma unroll 4
@@ -190,7 +189,7 @@ struct Attention : TileWork {
     for (int i = 0; i < kGroupPositions; ++i) {
       const int position = chunk * kChunkPositions + group_index * kGroupPositions + i;
       values[i] = position <= last_position && d < args.cache.padded_dim
-                      ? load_four<kBf16>(args.cache, element(1, position) + d)
+                      ? load_four<kBf16>(args.cache, element(1, position, d))
                       : make_float4(0, 0, 0, 0);
     }
   }

@@ -69,10 +69,18 @@ inline bool attends_on_tensor_cores(const KvCacheView& cache, int head_dim, int 
 }
 // Once, before the first launch.
 void prepare_attention_bf16();
-void launch_attention_bf16(const AttentionArgs& args, const Launch& how);
+void launch_attention_bf16(AttentionArgs args, const Launch& how);
+
+// The same of many queries by wgmma (compute capability 9.0), where the bits are the same.
+inline bool attends_by_wgmma(const KvCacheView& cache, int head_dim, int num_terms,
+                             const DeviceLimits& device) {
+  return device.has_wgmma && cache.is_bf16 && num_terms == 1 && (head_dim == 64 || head_dim == 128);
+}
+void prepare_attention_wgmma();
+void launch_attention_wgmma(AttentionArgs args, const Launch& how);
 
 // Tiles have kFewQueryRows rows where the step has one token a sequence (num_chunks > 0), else
-// kManyQueryRows, or kManyBf16QueryRows for attention_bf16.
+// kManyQueryRows, kManyBf16QueryRows for attention_bf16, kManyWgmmaQueryRows for attention_wgmma.
 void launch_attention(const AttentionArgs& args, const Launch& how);
 
 }  // namespace trtmc::cuda

@@ -14,6 +14,8 @@ constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / static_cast<int>(kWarp);
 constexpr int kTileRows = 16;
 constexpr int kPadding = 8;  // Elements of bf16.
+// So many walks over a sequence keep a device busy without sharing their chunks.
+constexpr unsigned kManyWalks = 128;
 constexpr int kRowElements = kMostHeadDim + kPadding;
 constexpr int kPositionSteps = kChunkPositions / kStepColumns;
 constexpr int kMostSteps = kMostHeadDim / kStepColumns;
@@ -94,10 +96,12 @@ struct Attention : TileWork {
     const auto* from = static_cast<const __nv_bfloat16*>(args.cache.memory);
     const int parts = args.head_dim / 8;  // 16 bytes each.
     for (int i = thread; i < kChunkPositions * parts; i += kThreads) {
-      const int position = chunk * kChunkPositions + i / parts;
+      const int row = i % kChunkPositions;
+      const int part = i / kChunkPositions;
+      const int position = chunk * kChunkPositions + row;
       const bool wanted = position < end;
-      copy_async(reinterpret_cast<uint4*>(&to[i / parts][i % parts * 8]),
-                 wanted ? from + element(side, position) + i % parts * 8 : from, wanted);
+      copy_async(reinterpret_cast<uint4*>(&to[row][part * 8]),
+                 wanted ? from + element(side, position, part * 8) : from, wanted);
     }
   }
 
@@ -147,8 +151,8 @@ struct Attention : TileWork {
       const float2 pair = *reinterpret_cast<const float2*>(&shared.scores[row][lane() * 2]);
       const float largest = warp_max(fmaxf(pair.x, pair.y));
       const float base = largest == -INFINITY ? 0 : largest;
-      const float a = expf(__fsub_rn(pair.x, base));
-      const float b = expf(__fsub_rn(pair.y, base));
+      const float a = power_of_two(__fsub_rn(pair.x, base));
+      const float b = power_of_two(__fsub_rn(pair.y, base));
       const float sum = warp_sum(__fadd_rn(a, b));
       uint32_t words[kTerms];
       split<kTerms>(a, b, words);
@@ -173,8 +177,8 @@ struct Attention : TileWork {
     }
     const float before = shared.joined_largest[row];
     const float after = fmaxf(before, largest);
-    const float ours = expf(__fsub_rn(before, after));
-    const float theirs = expf(__fsub_rn(largest, after));
+    const float ours = power_of_two(__fsub_rn(before, after));
+    const float theirs = power_of_two(__fsub_rn(largest, after));
     shared.joined_sum[row] = __fmaf_rn(sum, theirs, __fmul_rn(shared.joined_sum[row], ours));
     shared.joined_largest[row] = after;
     shared.ours[row] = ours;
@@ -221,33 +225,38 @@ struct Attention : TileWork {
   }
 };
 
-__device__ __forceinline__ float joined(float ours, float value, float theirs, float of_chunk) {
-  return __fmaf_rn(theirs, of_chunk, __fmul_rn(ours, value));
-}
-
-// Many queries: a block walks all the chunks of its tiles.
-template <int kTerms>
-__global__ void __launch_bounds__(kThreads)
+// Many queries, or many sequences with one each: a block walks all the chunks of its tiles.
+template <int kTiles, int kTerms>
+__global__ void __launch_bounds__(kThreads, kTiles == 1 ? 4 : 1)
     attend_whole_kernel(const __grid_constant__ AttentionArgs args) {
-  constexpr int kTiles = kManyBf16QueryRows / kTileRows;
   extern __shared__ uint4 memory[];
   auto& shared = *reinterpret_cast<Shared<kTiles, kTerms>*>(memory);
   release_successors();
-  wait_for_predecessors();
+  // Of one query each: what is in the cache already need not wait.
+  const bool is_new = args.k != nullptr;
+  if (!is_new) wait_for_predecessors();
   // The longest first, so that the last blocks are short.
   const int index = static_cast<int>(gridDim.x - 1 - blockIdx.x);
-  Attention<kTiles, kTerms> work(args, args.tiles[index], kManyBf16QueryRows, shared);
-  const int end = work.last_position + 1;
+  Attention<kTiles, kTerms> work(args, args.tiles[index],
+                                 kTiles == 1 ? kFewQueryRows : kManyBf16QueryRows, shared);
+  const int end = work.last_position + (is_new ? 0 : 1);
+  const int last_chunk = work.last_position / kChunkPositions;
   int chunk = work.first_position / kChunkPositions;
   work.copy_side(chunk, 0, end);
   commit_copies();
+  if (is_new) wait_for_predecessors();
   __syncthreads();
   work.load_queries();
 
   float result[2][kTiles][4] = {};
-  for (; chunk * kChunkPositions < end; ++chunk) {
+  for (; chunk <= last_chunk; ++chunk) {
     work.copy_side(chunk, 1, end);
     commit_copies();
+    if (is_new && chunk == last_chunk) {
+      wait_for_copies<0>();
+      __syncthreads();
+      work.store_new();
+    }
     wait_for_copies<1>();
     __syncthreads();
     work.score(chunk);
@@ -384,8 +393,8 @@ __global__ void __launch_bounds__(kThreads)
       const float chunk_sum = __ldcg(from + args.cache.padded_dim + 1);
       if (chunk_sum == 0) continue;
       const float after = fmaxf(largest, chunk_largest);
-      const float ours = expf(__fsub_rn(largest, after));
-      const float theirs = expf(__fsub_rn(chunk_largest, after));
+      const float ours = power_of_two(__fsub_rn(largest, after));
+      const float theirs = power_of_two(__fsub_rn(chunk_largest, after));
       sum = __fmaf_rn(chunk_sum, theirs, __fmul_rn(sum, ours));
       largest = after;
       result[0][0] = joined(ours, result[0][0], theirs, first.x);
@@ -405,8 +414,11 @@ __global__ void __launch_bounds__(kThreads)
 
 template <int kTerms>
 void prepare() {
-  cudaFuncSetAttribute(attend_whole_kernel<kTerms>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                       sizeof(Shared<kManyBf16QueryRows / kTileRows, kTerms>));
+  constexpr int kTiles = kManyBf16QueryRows / kTileRows;
+  cudaFuncSetAttribute(attend_whole_kernel<kTiles, kTerms>,
+                       cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared<kTiles, kTerms>));
+  cudaFuncSetAttribute(attend_whole_kernel<1, kTerms>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                       sizeof(Shared<1, kTerms>));
   cudaFuncSetAttribute(attend_split_kernel<kTerms>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                        sizeof(Shared<1, kTerms>));
 }
@@ -415,18 +427,23 @@ template <int kTerms>
 void launch_with(const AttentionArgs& args, const Launch& how) {
   const auto heads = static_cast<unsigned>(args.cache.num_kv_heads);
   const auto tiles = static_cast<unsigned>(args.num_tiles);
-  if (args.num_chunks > 0) {
+  constexpr int kTiles = kManyBf16QueryRows / kTileRows;
+  if (args.num_chunks == 0) {
+    launch(attend_whole_kernel<kTiles, kTerms>, dim3(tiles, heads), dim3(kThreads),
+           sizeof(Shared<kTiles, kTerms>), how, args);
+  } else if (tiles * heads >= kManyWalks) {
+    launch(attend_whole_kernel<1, kTerms>, dim3(tiles, heads), dim3(kThreads),
+           sizeof(Shared<1, kTerms>), how, args);
+  } else {
     launch(attend_split_kernel<kTerms>, dim3(static_cast<unsigned>(args.num_chunks), heads, tiles),
            dim3(kThreads), sizeof(Shared<1, kTerms>), how, args);
-  } else {
-    launch(attend_whole_kernel<kTerms>, dim3(tiles, heads), dim3(kThreads),
-           sizeof(Shared<kManyBf16QueryRows / kTileRows, kTerms>), how, args);
   }
 }
 
 }  // namespace
 
-void launch_attention_bf16(const AttentionArgs& args, const Launch& how) {
+void launch_attention_bf16(AttentionArgs args, const Launch& how) {
+  args.scale *= kLog2E;
   if (args.num_terms == 1) {
     launch_with<1>(args, how);
   } else {

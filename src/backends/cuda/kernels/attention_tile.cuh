@@ -8,6 +8,19 @@
 
 namespace trtmc::cuda {
 
+// Over bf16, scores are kept as powers of two, which the device takes in one instruction.
+constexpr float kLog2E = 1.4426950408889634F;
+__device__ __forceinline__ float power_of_two(float exponent) {
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(exponent));
+  return power;
+}
+
+// What a row has so far and what a chunk adds to it, each with its factor.
+__device__ __forceinline__ float joined(float ours, float value, float theirs, float of_chunk) {
+  return __fmaf_rn(theirs, of_chunk, __fmul_rn(ours, value));
+}
+
 // Whose query each row of a tile is; in shared memory.
 template <int kRows>
 struct TileRows {
@@ -34,12 +47,12 @@ struct TileWork {
   __device__ __forceinline__ int lane() const { return thread % static_cast<int>(kWarp); }
   __device__ __forceinline__ int warp() const { return thread / static_cast<int>(kWarp); }
 
-  // Where a position's keys (side 0) or values (side 1) begin in the cache.
-  __device__ __forceinline__ int64_t element(int side, int position) const {
+  // Where a component of a position's key (side 0) or value (side 1) lies in the cache.
+  __device__ __forceinline__ int64_t element(int side, int position, int d) const {
     const int block = args.block_tables[int64_t{tile.sequence} * args.table_stride +
                                         position / KvCacheView::kBlockSize];
     return args.cache.head_start(block, args.layer, side, kv_head) +
-           int64_t{position % KvCacheView::kBlockSize} * args.cache.padded_dim;
+           args.cache.place(position % KvCacheView::kBlockSize, d);
   }
 
   // Fills `rows`, of which the tile has `most` at most, by all of the block's `threads`. Reads
@@ -54,6 +67,11 @@ struct TileWork {
       rows.token[row] = token;
       rows.head[row] = kv_head * group + of_sequence % group;
     }
+    find_range(num_rows);
+  }
+
+  // Which positions the tile's `num_rows` rows see.
+  __device__ __forceinline__ void find_range(int num_rows) {
     last_position = args.positions[tile.first_token + (tile.first_row + num_rows - 1) / group];
     if (args.sliding_window > 0) {
       const int first = args.positions[tile.first_token + tile.first_row / group];
@@ -83,17 +101,18 @@ struct TileWork {
     for (int d = thread; d < args.head_dim; d += threads) {
       const float key = turned(args.k + start, d, last_position);
       const float value = args.v[start + d];
-      store_kv(args.cache, element(0, last_position) + d, key);
-      store_kv(args.cache, element(1, last_position) + d, value);
+      store_kv(args.cache, element(0, last_position, d), key);
+      store_kv(args.cache, element(1, last_position, d), value);
       visit(d, key, value);
     }
   }
 
+  __device__ __forceinline__ bool sees(int own, int position) const {
+    return position <= own && (args.sliding_window == 0 || position > own - args.sliding_window);
+  }
   // `scaled` product of a query at `own` with the key at `position`, or minus infinity.
   __device__ __forceinline__ float score_of(int own, int position, float product) const {
-    const bool sees =
-        position <= own && (args.sliding_window == 0 || position > own - args.sliding_window);
-    return sees ? __fmul_rn(product, args.scale) : -INFINITY;
+    return sees(own, position) ? __fmul_rn(product, args.scale) : -INFINITY;
   }
 };
 

@@ -30,20 +30,34 @@ __device__ __forceinline__ void wait_for_predecessors() {
 #endif
 }
 
+// `cluster`: how many blocks along x make a cluster.
 template <typename Args>
-void launch(void (*kernel)(Args), dim3 grid, dim3 block, size_t shared_bytes, const Launch& how,
-            const Args& args) {
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attribute.val.programmaticStreamSerializationAllowed = 1;
+void launch_clusters(void (*kernel)(Args), dim3 grid, dim3 block, size_t shared_bytes,
+                     unsigned cluster, const Launch& how, const Args& args) {
+  cudaLaunchAttribute attributes[2] = {};
+  unsigned count = 0;
+  if (how.overlaps) {
+    attributes[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[count++].val.programmaticStreamSerializationAllowed = 1;
+  }
+  if (cluster > 1) {
+    attributes[count].id = cudaLaunchAttributeClusterDimension;
+    attributes[count++].val.clusterDim = {cluster, 1, 1};
+  }
   cudaLaunchConfig_t config{};
   config.gridDim = grid;
   config.blockDim = block;
   config.dynamicSmemBytes = shared_bytes;
   config.stream = how.stream;
-  config.attrs = &attribute;
-  config.numAttrs = how.overlaps ? 1 : 0;
+  config.attrs = attributes;
+  config.numAttrs = count;
   cudaLaunchKernelEx(&config, kernel, args);
+}
+
+template <typename Args>
+void launch(void (*kernel)(Args), dim3 grid, dim3 block, size_t shared_bytes, const Launch& how,
+            const Args& args) {
+  launch_clusters(kernel, grid, block, shared_bytes, 1, how, args);
 }
 
 // ---- Numbers. Products and sums are spelled out where the compiler could choose to fuse them, so
@@ -63,10 +77,12 @@ __device__ __forceinline__ void split(float a, float b, uint32_t (&words)[kTerms
   }
 }
 
-__device__ __forceinline__ int64_t term_word(int step, int term, int terms, int capacity, int token,
+template <int kTerms>
+__device__ __forceinline__ int64_t term_word(const TermBuffer& of, int step, int term, int token,
                                              int pair) {
-  return ((int64_t{step} * terms + term) * capacity + token) * kStepWords + (pair % 4) * 2 +
-         pair / 4;
+  const int64_t half = int64_t{(((token >> of.block_bits) * of.steps + step) * kTerms + term) * 2 +
+                               pair / kHalfWords};
+  return ((half << of.block_bits) + (token & (of.block - 1))) * kHalfWords + pair % kHalfWords;
 }
 
 template <int kTerms>
@@ -76,13 +92,13 @@ __device__ __forceinline__ void store_terms(const TermBuffer& to, int token, int
   split<kTerms>(a, b, words);
 #pragma unroll
   for (int i = 0; i < kTerms; ++i) {
-    to.words[term_word(column / kStepColumns, i, kTerms, to.capacity, token,
-                       column % kStepColumns / 2)] = words[i];
+    to.words[term_word<kTerms>(to, column / kStepColumns, i, token, column % kStepColumns / 2)] =
+        words[i];
   }
 }
 
 __device__ __forceinline__ float silu_times(float gate, float up) {
-  return __fmul_rn(__fdiv_rn(gate, __fadd_rn(1.0F, expf(-gate))), up);
+  return __fmul_rn(__fdividef(gate, __fadd_rn(1.0F, expf(-gate))), up);
 }
 
 __device__ __forceinline__ float normed(float x, float inverse, float weight) {
@@ -110,14 +126,13 @@ __device__ __forceinline__ float warp_max(float value) {
   return value;
 }
 
-// The sum of squares of one segment of a row, by a warp; every lane gets it. The order depends on
+// The sum of squares of one part of a row, by a warp; every lane gets it. The order depends on
 // nothing but the row.
-__device__ __forceinline__ float segment_squares(const float* x, int width, int segment, int lane) {
-  constexpr int kColumns = kSegmentSteps * kStepColumns;
+__device__ __forceinline__ float part_squares(const float* x, int width, int part, int lane) {
   float sum = 0;
 #pragma unroll
-  for (int i = 0; i < kColumns / static_cast<int>(kWarp); ++i) {
-    const int column = segment * kColumns + i * static_cast<int>(kWarp) + lane;
+  for (int i = 0; i < kNormColumns / static_cast<int>(kWarp); ++i) {
+    const int column = part * kNormColumns + i * static_cast<int>(kWarp) + lane;
     const float value = column < width ? x[column] : 0;
     sum = __fmaf_rn(value, value, sum);
   }
@@ -127,7 +142,7 @@ __device__ __forceinline__ float segment_squares(const float* x, int width, int 
 // 1 / sqrt(mean(x^2) + eps) from those.
 __device__ __forceinline__ float inverse_rms(const float* squares, int width, float eps) {
   float total = squares[0];
-  for (int i = 1; i < num_segments(num_steps(width)); ++i) total = __fadd_rn(total, squares[i]);
+  for (int i = 1; i < num_norm_parts(width); ++i) total = __fadd_rn(total, squares[i]);
   return __fdiv_rn(1.0F, __fsqrt_rn(__fadd_rn(__fdiv_rn(total, static_cast<float>(width)), eps)));
 }
 

@@ -6,22 +6,20 @@
 // Tokens are the faster index of the grid: the blocks that run together share few panels of W, and
 // all of x stays in the second-level cache.
 #include "backends/cuda/kernels/copy_async.cuh"
-#include "backends/cuda/kernels/device.cuh"
 #include "backends/cuda/kernels/gemm.h"
+#include "backends/cuda/kernels/product_output.cuh"
 
 namespace trtmc::cuda {
 namespace {
 
 constexpr int kThreads = kGemmWarps * static_cast<int>(kWarp);
-constexpr int kStepLanes = 32;  // 16 bytes each.
 constexpr int kWarpPanels = 2;
 // Of 8 tokens. Three terms need more registers for sums.
 template <int kTerms>
 constexpr int kWarpTiles = gemm_tokens(kTerms) / (8 * kGemmWarps / (kGemmPanels / kWarpPanels));
 constexpr int kWarpsAlongRows = kGemmPanels / kWarpPanels;
 constexpr int kWeightParts = kGemmPanels * kGemmSteps * kStepLanes;  // Of a stage, 16 bytes each.
-constexpr int kStagesOfSegment = kSegmentSteps / kGemmSteps;
-static_assert(kGemmSteps % kExactSteps == 0);
+static_assert(kGemmSteps % kExactSteps == 0 && kPieceSteps % kGemmSteps == 0);
 
 template <int kTerms>
 constexpr int kTokenParts = kGemmSteps* kTerms* gemm_tokens(kTerms) * 2;
@@ -32,14 +30,13 @@ __device__ __forceinline__ void copy_weights(uint4* to, const ProductArgs& args,
   for (int i = static_cast<int>(threadIdx.x); i < kWeightParts; i += kThreads) {
     const int panel = static_cast<int>(blockIdx.y) * kGemmPanels + i / (kGemmSteps * kStepLanes);
     const int step = first_step + i / kStepLanes % kGemmSteps;
-    const bool wanted = panel < args.num_panels && step < args.steps;
-    const int64_t part =
-        (int64_t{panel} * args.panel_distance * args.steps + step) * kStepLanes + i % kStepLanes;
-    copy_async(to + i, static_cast<const uint4*>(args.weights) + (wanted ? part : 0), wanted);
+    const bool wanted = panel < args.num_panels;
+    const int64_t part = wanted ? weight_part(panel, step, args.steps) + i % kStepLanes : 0;
+    copy_async(to + i, static_cast<const uint4*>(args.weights) + part, wanted);
   }
 }
 
-// [step][term][token][2] of the terms.
+// [step][term][half][token] of the terms.
 template <int kTerms>
 __device__ __forceinline__ void copy_tokens(uint4* to, const ProductArgs& args, int first_step) {
   constexpr int kPartsOfTerm = gemm_tokens(kTerms) * 2;
@@ -47,10 +44,11 @@ __device__ __forceinline__ void copy_tokens(uint4* to, const ProductArgs& args, 
   for (int i = static_cast<int>(threadIdx.x); i < kTokenParts<kTerms>; i += kThreads) {
     const int step = first_step + i / (kTerms * kPartsOfTerm);
     const int term = i / kPartsOfTerm % kTerms;
-    const int token = static_cast<int>(blockIdx.x) * gemm_tokens(kTerms) + i % kPartsOfTerm / 2;
-    const bool wanted = token < args.num_tokens && step < args.steps;
+    const int half = i / gemm_tokens(kTerms) % 2;
+    const int token = static_cast<int>(blockIdx.x) * gemm_tokens(kTerms) + i % gemm_tokens(kTerms);
+    const bool wanted = token < args.num_tokens;
     const int64_t word =
-        wanted ? term_word(step, term, kTerms, args.in.capacity, token, 0) + i % 2 * 4 : 0;
+        wanted ? term_word<kTerms>(args.in, step, term, token, half * kHalfWords) : 0;
     copy_async(to + i, args.in.words + word, wanted);
   }
 }
@@ -66,7 +64,7 @@ struct Accumulators {
                                            int lane) {
     const int panel = warp % kWarpsAlongRows * kWarpPanels;
     const int token = warp / kWarpsAlongRows * kTiles * 8 + lane / 4;
-    const auto* words = reinterpret_cast<const uint2*>(tokens);
+    const auto* words = reinterpret_cast<const uint32_t*>(tokens);
 #pragma unroll
     for (int step = 0; step < kGemmSteps; ++step) {
       uint4 a[kWarpPanels];
@@ -79,8 +77,10 @@ struct Accumulators {
         uint2 b[kTiles];
 #pragma unroll
         for (int t = 0; t < kTiles; ++t) {
-          b[t] =
-              words[((step * kTerms + term) * gemm_tokens(kTerms) + token + t * 8) * 4 + lane % 4];
+          constexpr int kHalf = gemm_tokens(kTerms) * kHalfWords;
+          const uint32_t* word =
+              words + (step * kTerms + term) * 2 * kHalf + (token + t * 8) * kHalfWords + lane % 4;
+          b[t] = make_uint2(word[0], word[kHalf]);
         }
 #pragma unroll
         for (int p = 0; p < kWarpPanels; ++p) {
@@ -114,49 +114,17 @@ struct Accumulators {
   }
 };
 
-__device__ __forceinline__ void store_rows(const ProductArgs& args, int token, int row, float a,
-                                           float b) {
-  float* out = args.out + token * args.out_stride + row;
-  const bool adds = args.epilogue == Epilogue::kAdd;
-  if (row + 1 < args.num_rows && args.out_stride % 2 == 0) {
-    auto* pair = reinterpret_cast<float2*>(out);
-    float2 value = make_float2(a, b);
-    if (adds) value = make_float2(__fadd_rn(pair->x, a), __fadd_rn(pair->y, b));
-    *pair = value;
-    return;
-  }
-  if (row < args.num_rows) out[0] = adds ? __fadd_rn(out[0], a) : a;
-  if (row + 1 < args.num_rows) out[1] = adds ? __fadd_rn(out[1], b) : b;
-}
-
 template <int kTerms>
 __device__ __forceinline__ void finish(const Accumulators<kTerms>& of, const ProductArgs& args,
                                        int warp, int lane) {
   const int first_panel =
       static_cast<int>(blockIdx.y) * kGemmPanels + warp % kWarpsAlongRows * kWarpPanels;
   const int first_token = static_cast<int>(blockIdx.x) * gemm_tokens(kTerms) +
-                          warp / kWarpsAlongRows * kWarpTiles<kTerms> * 8 + lane % 4 * 2;
+                          warp / kWarpsAlongRows * kWarpTiles<kTerms> * 8;
 #pragma unroll
-  for (int t = 0; t < kWarpTiles<kTerms>; ++t) {
-#pragma unroll
-    for (int side = 0; side < 2; ++side) {
-      const int token = first_token + t * 8 + side;
-      if (token >= args.num_tokens) continue;
-#pragma unroll
-      for (int p = 0; p < kWarpPanels; ++p) {
-        if (first_panel + p >= args.num_panels) continue;
-        const float(&sum)[4] = of.totals[p][t];
-        if (args.epilogue != Epilogue::kSwiglu) {
-          store_rows(args, token, (first_panel + p) * kPanelRows + lane / 4 * 2, sum[side],
-                     sum[2 + side]);
-        } else if (p % 2 == 0) {
-          const float(&up)[4] = of.totals[p + 1][t];
-          store_terms<kTerms>(
-              args.out_terms, token, (first_panel + p) / 2 * kPanelRows + lane / 4 * 2,
-              silu_times(sum[side], up[side]), silu_times(sum[2 + side], up[2 + side]));
-        }
-      }
-    }
+  for (int p = 0; p < kWarpPanels; ++p) {
+    finish_tiles<kTerms, kWarpTiles<kTerms>>(args, first_token, (first_panel + p) * kPanelRows,
+                                             &of.totals[p][0][0], lane);
   }
 }
 
@@ -168,7 +136,8 @@ __global__ void __launch_bounds__(kThreads, 1)
   constexpr int kStages = kTerms == 1 ? 5 : 4;
   const int lane = static_cast<int>(threadIdx.x % kWarp);
   const int warp = static_cast<int>(threadIdx.x / kWarp);
-  const int num_stages = (args.steps + kGemmSteps - 1) / kGemmSteps;
+  const int num_stages = args.steps / kGemmSteps;
+  const int length = segment_steps(args.steps);
 
   release_successors();
   wait_for_predecessors();
@@ -190,9 +159,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     start_stage(stage + kStages - 1);
     const uint4* at = shared + stage % kStages * kStageParts;
     accumulators.multiply(at, at + kWeightParts, warp, lane);
-    if (stage % kStagesOfSegment == kStagesOfSegment - 1 || stage == num_stages - 1) {
-      accumulators.add_up(stage < kStagesOfSegment);
-    }
+    const int done = (stage + 1) * kGemmSteps;
+    if (done % length == 0 || done == args.steps) accumulators.add_up(done <= length);
   }
   finish<kTerms>(accumulators, args, warp, lane);
 }

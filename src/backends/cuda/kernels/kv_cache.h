@@ -1,5 +1,6 @@
-// Where keys and values lie on the device: [block][layer][k, v][KV head][position][head_dim], a
-// head's width rounded up to 8 and zero behind it.
+// Where keys and values lie on the device: [block][layer][k, v][KV head], and of a head in a block
+// [position][head_dim] floats, or of bf16 what the tensor core takes at once: [head_dim / 8]
+// [position][8]. A head's width is rounded up to 8 and zero behind it.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +25,10 @@ struct KvCacheView {
   constexpr int64_t head_start(int block, int layer, int side, int kv_head) const {
     return block * block_elements() +
            ((int64_t{layer} * 2 + side) * num_kv_heads + kv_head) * head_elements();
+  }
+  // Where a component lies from there; up to the next multiple of 8, others lie behind it.
+  constexpr int64_t place(int position, int d) const {
+    return is_bf16 ? (d / 8 * kBlockSize + position) * 8 + d % 8 : position * padded_dim + d;
   }
 };
 

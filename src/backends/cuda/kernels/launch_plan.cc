@@ -8,62 +8,70 @@
 namespace trtmc::cuda {
 namespace {
 
-// Of a block that shares its multiprocessor with another.
-constexpr int kUsualWarps = 8;
 // Blocks of gemv that registers leave room for on a multiprocessor.
 constexpr int kMostBlocksPerMultiprocessor = 2;
 constexpr size_t kReservedSharedBytes = 1024;  // Of every block, by the system.
+constexpr int kStagedSteps = 2 * kPieceSteps;
 
 int divide_up(int a, int b) { return (a + b - 1) / b; }
 
-// What each warp stages of the activations, two buffers of partial sums, sums of squares and the
-// weights of a norm.
-size_t gemv_shared_bytes(int warps, int panels_per_tile, int steps, int num_terms, int num_tokens,
-                         bool norms) {
+constexpr size_t kManySumsBytes = 16384;
+
+// Of panels whose sums a block keeps at once.
+int gemv_turns(int steps, int num_tokens) {
+  const size_t panel =
+      static_cast<size_t>(num_segments(steps) * num_tokens) * kPanelRows * sizeof(float);
+  return std::clamp(static_cast<int>(kManySumsBytes / panel), 2, 8);
+}
+
+// What each warp stages of the activations, partial sums, sums of squares and the weights of a
+// norm.
+size_t gemv_shared_bytes(int warps, int staged_pairs, int steps, int num_terms, int num_tokens,
+                         int norm_width) {
   const size_t tokens = static_cast<size_t>(num_tokens);
   const size_t staged =
-      size_t{kSegmentSteps} * static_cast<size_t>(num_terms) * tokens * kStepWords * 4;
-  const size_t partial = static_cast<size_t>(num_segments(steps) * panels_per_tile) * tokens *
-                         kPanelRows * sizeof(float);
-  const size_t segments = static_cast<size_t>(num_segments(steps));
-  const size_t norm = segments * (tokens + size_t{kSegmentSteps} * kStepColumns) * sizeof(float);
-  return static_cast<size_t>(warps) * staged + 2 * partial + (norms ? norm : 0);
+      size_t{kStagedSteps} * static_cast<size_t>(num_terms) * tokens * kStepWords * 4;
+  const size_t partial =
+      static_cast<size_t>(num_segments(steps)) * tokens * kPanelRows * sizeof(float);
+  const size_t norm =
+      (static_cast<size_t>(num_norm_parts(norm_width)) * tokens + static_cast<size_t>(norm_width)) *
+      sizeof(float);
+  return static_cast<size_t>(warps * staged_pairs) * staged +
+         static_cast<size_t>(gemv_turns(steps, num_tokens)) * partial + norm;
 }
 
 }  // namespace
 
-std::optional<GemvPlan> plan_gemv(const DeviceLimits& device, int num_panels, int panels_per_tile,
-                                  int steps, int num_terms, int num_tokens, bool norms) {
+std::optional<GemvPlan> plan_gemv(const DeviceLimits& device, int num_panels, int steps,
+                                  int num_terms, int num_tokens, int norm_width) {
   TRTMC_CHECK(num_tokens >= 1 && num_tokens <= kMostGemvTokens, "too many tokens for gemv");
-  TRTMC_CHECK(num_panels % panels_per_tile == 0, "a tile that is not whole");
-  const int num_tiles = num_panels / panels_per_tile;
-  const auto shared_with = [&](int warps) {
-    return gemv_shared_bytes(warps, panels_per_tile, steps, num_terms, num_tokens, norms);
-  };
+  // A norm is staged once: each warp's segment has to be one pair.
+  const bool one_pair = segment_steps(steps) <= kStagedSteps;
+  if (norm_width > 0 && !one_pair) return std::nullopt;
   const auto room = static_cast<size_t>(device.shared_bytes_per_block);
-  int warps = kUsualWarps;
-  if (num_tiles <= device.multiprocessors && num_segments(steps) > kUsualWarps) {
-    // A block has its multiprocessor for itself: as many warps as take the fewest turns.
-    const int turns = divide_up(num_segments(steps), kMostGemvWarps);
-    warps = divide_up(num_segments(steps), turns);
-  }
-  while (shared_with(warps) > room && warps > 1) warps /= 2;
-  const size_t shared = shared_with(warps);
-  if (shared > room) return std::nullopt;
-  const int fitting =
-      warps > kUsualWarps
-          ? 1
-          : std::clamp(
-                static_cast<int>(static_cast<size_t>(device.shared_bytes_per_multiprocessor) /
-                                 (shared + kReservedSharedBytes)),
-                1, kMostBlocksPerMultiprocessor);
+  int warps = std::min(num_segments(steps), kMostGemvWarps);
+  const auto shared_with = [&](int staged_pairs) {
+    return gemv_shared_bytes(warps, staged_pairs, steps, num_terms, num_tokens, norm_width);
+  };
+  while (norm_width == 0 && shared_with(1) > room && warps > 1) warps /= 2;
+  if (shared_with(1) > room) return std::nullopt;
+  // Room for the next pair, unless it keeps a second block away.
+  const auto fitting = [&](int staged_pairs) {
+    return std::min(static_cast<int>(static_cast<size_t>(device.shared_bytes_per_multiprocessor) /
+                                     (shared_with(staged_pairs) + kReservedSharedBytes)),
+                    kMostBlocksPerMultiprocessor);
+  };
+  const bool two = !one_pair && shared_with(2) <= room &&
+                   (fitting(2) == fitting(1) || num_panels <= device.multiprocessors);
+  const int staged_pairs = two ? 2 : 1;
   // As few blocks as take the fewest turns, so that all of them have as much to do.
-  const int turns = divide_up(num_tiles, fitting * device.multiprocessors);
+  const int turns =
+      divide_up(num_panels, std::max(fitting(staged_pairs), 1) * device.multiprocessors);
   return GemvPlan{.warps = warps,
-                  .blocks = divide_up(num_tiles, turns),
-                  .panels_per_tile = panels_per_tile,
-                  .num_tiles = num_tiles,
-                  .shared_bytes = shared};
+                  .blocks = divide_up(num_panels, turns),
+                  .turns = gemv_turns(steps, num_tokens),
+                  .staged_pairs = staged_pairs,
+                  .shared_bytes = shared_with(staged_pairs)};
 }
 
 int gemm_stages(int num_terms) { return num_terms == 1 ? 5 : 4; }
@@ -75,6 +83,41 @@ GemmPlan plan_gemm(int num_panels, int num_terms, int num_tokens) {
   return {.row_tiles = divide_up(num_panels, kGemmPanels),
           .token_tiles = divide_up(num_tokens, gemm_tokens(num_terms)),
           .shared_bytes = stage * static_cast<size_t>(gemm_stages(num_terms))};
+}
+
+WgmmaPlan plan_wgmma(const DeviceLimits& device, int num_panels, int steps, int num_terms,
+                     int num_tokens) {
+  constexpr int kGroupPanels = 4;
+  const int tokens = std::max(term_block(num_terms, num_tokens), kSmallestWgmmaTokens);
+  const int token_tiles = divide_up(num_tokens, tokens);
+  const int row_groups = num_panels / kGroupPanels;
+  const int segments = num_segments(steps);
+  const int multiprocessors = device.multiprocessors;
+  const auto plan = [&](int groups, bool splits, int blocks_of_multiprocessor) {
+    const int row_tiles = divide_up(row_groups, groups);
+    const int tiles = row_tiles * token_tiles;
+    return WgmmaPlan{
+        .groups = groups,
+        .tokens = tokens,
+        .row_tiles = row_tiles,
+        .token_tiles = token_tiles,
+        .splits = splits,
+        .clusters = splits ? tiles : std::min(tiles, blocks_of_multiprocessor * multiprocessors)};
+  };
+  const bool large = tokens * num_terms >= 128;  // Two groups have a multiprocessor for themselves.
+  const int tiles = divide_up(row_groups, large ? 2 : 1) * token_tiles;
+  // A block a tile is best where there are enough tiles; where there are few, clusters share them.
+  // The shorter the sums, the sooner joining them costs more than it saves.
+  const bool is_long = segment_steps(steps) > kShortestSegment;
+  const int few = is_long ? 3 : large ? 5 : tokens > kSmallestWgmmaTokens ? 2 : 3;
+  if (segments > 1 && tiles * few < multiprocessors) {
+    const bool two =
+        large || (tokens > kSmallestWgmmaTokens && row_groups * segments > 2 * multiprocessors);
+    return plan(two ? 2 : 1, true, 1);
+  }
+  if (!large) return plan(1, false, 3);
+  if (num_terms == 1 && tiles * 2 <= multiprocessors) return plan(1, false, 1);
+  return plan(2, false, 1);
 }
 
 int chunk_bucket(int last_position) {

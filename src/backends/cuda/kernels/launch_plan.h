@@ -12,24 +12,26 @@ struct DeviceLimits {
   int multiprocessors;
   int shared_bytes_per_block;  // The most that a block may opt in to.
   int shared_bytes_per_multiprocessor;
+  bool has_wgmma = false;
 };
 
 // Steps of up to so many tokens go through gemv, the rest through gemm.
 inline constexpr int kMostGemvTokens = 16;
 
-inline constexpr int kMostGemvWarps = 16;
+inline constexpr int kMostGemvWarps = 8;
 
 struct GemvPlan {
-  int warps;            // Of a block; each takes segments of k in turn.
-  int blocks;           // Each takes tiles in turn.
-  int panels_per_tile;  // 2 for gate and up, else 1.
-  int num_tiles;
+  int warps;         // Of a block; each takes segments of k in turn.
+  int blocks;        // Each takes panels in turn.
+  int turns;         // Panels whose sums there is room for: 2 to 8.
+  int staged_pairs;  // Pairs of pieces of activations that a warp has room for: 1 or 2.
   size_t shared_bytes;
 };
-// `norms`: it takes the norm of its tokens itself. Nothing if the device's shared memory is too
-// small for so many tokens: gemm needs less. The panels are a multiple of panels_per_tile.
-std::optional<GemvPlan> plan_gemv(const DeviceLimits& device, int num_panels, int panels_per_tile,
-                                  int steps, int num_terms, int num_tokens, bool norms);
+// `norm_width`: above 0, it takes the norm of its tokens, which are so wide, itself. Nothing if the
+// device's shared memory is too small for so many tokens: gemm needs less. Or if it can't take
+// norms of such a width.
+std::optional<GemvPlan> plan_gemv(const DeviceLimits& device, int num_panels, int steps,
+                                  int num_terms, int num_tokens, int norm_width);
 
 struct GemmPlan {
   int row_tiles;    // Of kGemmPanels panels.
@@ -42,6 +44,20 @@ inline constexpr int kGemmSteps = 2;  // Of a stage.
 inline constexpr int kGemmWarps = 16;
 int gemm_stages(int num_terms);
 GemmPlan plan_gemm(int num_panels, int num_terms, int num_tokens);
+
+// gemm by wgmma.
+inline constexpr int kSmallestWgmmaTokens = 32;  // Of a tile.
+struct WgmmaPlan {
+  int groups;       // Warp groups of a block: 64 rows each.
+  int tokens;       // Of a tile.
+  int row_tiles;    // Of `groups` * 64 rows.
+  int token_tiles;  // Of `tokens`.
+  bool splits;      // A cluster makes a tile, each of its blocks a segment of the sum.
+  int clusters;     // Blocks or clusters; each takes tiles in turn.
+};
+// Where the terms' blocks are term_block() tokens. For compute capability 9.0.
+WgmmaPlan plan_wgmma(const DeviceLimits& device, int num_panels, int steps, int num_terms,
+                     int num_tokens);
 
 // Attention sees keys and values in chunks of so many positions, cut at multiples of it, whatever
 // the step: their partial results are joined in rising order.
@@ -56,6 +72,7 @@ int chunk_bucket(int last_position);
 // Rows of queries (a token's heads of one KV head lie side by side) that a block takes.
 inline constexpr int kFewQueryRows = 4;
 inline constexpr int kManyQueryRows = 16;
-inline constexpr int kManyBf16QueryRows = 64;  // On the tensor cores.
+inline constexpr int kManyBf16QueryRows = 64;    // On the tensor cores.
+inline constexpr int kManyWgmmaQueryRows = 128;  // By two warp groups.
 
 }  // namespace trtmc::cuda

@@ -13,54 +13,107 @@ constexpr DeviceLimits kRtx4090{128, 101376, 102400};
 
 TEST(Steps, AreWhole) {
   EXPECT_EQ(num_steps(2048), 128);
-  EXPECT_EQ(num_steps(72), 5);
+  EXPECT_EQ(num_steps(72), 8);
+  EXPECT_EQ(num_steps(129), 16);
+}
+
+TEST(Segments, AreEightAtMostAndWholePieces) {
+  EXPECT_EQ(segment_steps(128), 16);
   EXPECT_EQ(num_segments(128), 8);
-  EXPECT_EQ(num_segments(11008 / 16), 43);
+  EXPECT_EQ(segment_steps(688), 88);  // 11 008 columns: seven of 88 steps and one of 72.
+  EXPECT_EQ(num_segments(688), 8);
+  EXPECT_EQ(num_segments(8), 1);
+  EXPECT_EQ(num_segments(24), 2);
+  EXPECT_EQ(segment_steps(136), 24);
+  EXPECT_EQ(num_segments(136), 6);
+}
+
+TEST(TermBlock, IsAPowerOfTwoThatHoldsTheTokensIfOneCan) {
+  EXPECT_EQ(term_block(1, 1), 16);
+  EXPECT_EQ(term_block(1, 17), 32);
+  EXPECT_EQ(term_block(1, 64), 64);
+  EXPECT_EQ(term_block(1, 65), 128);
+  EXPECT_EQ(term_block(1, 4096), 128);
+  EXPECT_EQ(term_block(3, 4096), 64);
 }
 
 TEST(GemvPlan, GivesEveryWarpASegmentOfTheHiddenWidth) {
   // q, k and v of SmolLM3-3B: 3072 rows of 2048.
-  const GemvPlan plan = plan_gemv(kH200, 192, 1, 128, 3, 1, true).value();
+  const GemvPlan plan = plan_gemv(kH200, 192, 128, 3, 1, 2048).value();
   EXPECT_EQ(plan.warps, 8);
-  EXPECT_EQ(plan.num_tiles, 192);
   EXPECT_EQ(plan.blocks, 192);
+  EXPECT_EQ(plan.staged_pairs, 1);  // Which is all that a warp ever needs.
 }
 
-TEST(GemvPlan, LetsBlocksTakeTilesInTurnWhereThereAreMany) {
-  const GemvPlan plan =
-      plan_gemv(kH200, 1376, 2, 128, 3, 1, true).value();  // Gate and up: 688 tiles.
-  EXPECT_EQ(plan.num_tiles, 688);
-  EXPECT_EQ(plan.blocks, 230);  // Three tiles each, of 264 that run at once.
+TEST(GemvPlan, LetsBlocksTakePanelsInTurnWhereThereAreMany) {
+  const GemvPlan plan = plan_gemv(kH200, 1376, 128, 3, 1, 2048).value();  // Gate and up.
+  EXPECT_EQ(plan.blocks, 230);  // Six panels each, of 264 that run at once.
 }
 
-TEST(GemvPlan, GivesWarpsOfALoneBlockEqualShares) {
-  const GemvPlan plan = plan_gemv(kH200, 128, 1, 688, 3, 1, false).value();  // Down: 43 segments.
+TEST(GemvPlan, StagesAheadWhereSegmentsAreLong) {
+  const GemvPlan plan = plan_gemv(kH200, 128, 688, 3, 1, 0).value();  // Down.
   EXPECT_EQ(plan.blocks, 128);
-  EXPECT_EQ(plan.warps, 15);
+  EXPECT_EQ(plan.warps, 8);
+  EXPECT_EQ(plan.staged_pairs, 2);
+  EXPECT_EQ(plan_gemv(kH200, 128, 688, 3, 16, 0).value().staged_pairs, 1);
+}
+
+TEST(GemvPlan, LeavesNormsOfLongSegmentsToOthers) {
+  EXPECT_FALSE(plan_gemv(kH200, 192, 256, 1, 1, 4096));
+  EXPECT_TRUE(plan_gemv(kH200, 192, 256, 1, 1, 0));
 }
 
 // Every shape of the model, every number of tokens and terms, on a large and on a small device.
 TEST(GemvPlan, FitsIntoSharedMemory) {
   struct Shape {
-    int panels, panels_per_tile, steps;
+    int panels, steps;
   };
   for (const DeviceLimits& device : {kH200, kRtx4090}) {
-    for (const Shape shape : {Shape{192, 1, 128}, {1376, 2, 128}, {128, 1, 688}, {8016, 1, 128}}) {
+    for (const Shape shape : {Shape{192, 128}, {1376, 128}, {128, 688}, {8016, 128}}) {
       for (const int terms : {1, 3}) {
         for (int tokens = 1; tokens <= kMostGemvTokens; ++tokens) {
-          const auto plan = plan_gemv(device, shape.panels, shape.panels_per_tile, shape.steps,
-                                      terms, tokens, tokens <= 4 && shape.steps == 128);
-          // Only the smaller device, the longest sums and the most tokens have no room.
-          ASSERT_TRUE(plan || (device.multiprocessors == 128 && shape.steps == 688 && tokens > 12))
-              << tokens << " tokens";
-          if (!plan) continue;
+          const int norm = tokens <= 4 && shape.steps == 128 ? 2048 : 0;
+          const auto plan = plan_gemv(device, shape.panels, shape.steps, terms, tokens, norm);
+          ASSERT_TRUE(plan) << tokens << " tokens";
           EXPECT_LE(plan->shared_bytes, static_cast<size_t>(device.shared_bytes_per_block));
           EXPECT_GE(plan->warps, 1);
-          EXPECT_LE(plan->blocks, plan->num_tiles);
+          EXPECT_LE(plan->blocks, shape.panels);
         }
       }
     }
   }
+}
+
+// Shapes of SmolLM3-3B: q, k and v; o; gate and up; down; the head.
+TEST(WgmmaPlan, TakesATileOfTheTermsBlock) {
+  for (const int panels : {192, 128, 1376, 8016}) {
+    for (const int terms : {1, 3}) {
+      for (const int tokens : {17, 32, 33, 64, 65, 128, 129, 256, 4096}) {
+        const WgmmaPlan plan = plan_wgmma(kH200, panels, 128, terms, tokens);
+        EXPECT_EQ(plan.tokens, term_block(terms, tokens));
+        EXPECT_GE(plan.token_tiles * plan.tokens, tokens);
+        EXPECT_GE(plan.row_tiles * plan.groups * 4, panels);
+        EXPECT_LE(plan.clusters, plan.row_tiles * plan.token_tiles);
+        if (plan.splits) {
+          EXPECT_EQ(plan.clusters, plan.row_tiles * plan.token_tiles);
+        }
+      }
+    }
+  }
+}
+
+TEST(WgmmaPlan, SharesTheSumsOfFewTiles) {
+  EXPECT_TRUE(plan_wgmma(kH200, 128, 128, 1, 64).splits);    // o: 32 tiles.
+  EXPECT_TRUE(plan_wgmma(kH200, 128, 688, 1, 256).splits);   // Down: 32 tiles, long sums.
+  EXPECT_FALSE(plan_wgmma(kH200, 192, 128, 1, 256).splits);  // q, k and v: 48 tiles.
+  EXPECT_FALSE(plan_wgmma(kH200, 1376, 128, 1, 64).splits);  // Gate and up: 344 tiles.
+}
+
+TEST(WgmmaPlan, GivesManyTokensOneBlockAMultiprocessor) {
+  const WgmmaPlan plan = plan_wgmma(kH200, 128, 688, 1, 4096);
+  EXPECT_EQ(plan.groups, 2);
+  EXPECT_EQ(plan.clusters, 132);
+  EXPECT_FALSE(plan.splits);
 }
 
 TEST(GemmPlan, CoversTheRest) {

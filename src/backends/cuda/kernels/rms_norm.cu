@@ -14,7 +14,7 @@ __device__ __forceinline__ float value_at(const RowsArgs& args, const float* x, 
 }
 
 __global__ void __launch_bounds__(kThreads) rows_kernel(const __grid_constant__ RowsArgs args) {
-  __shared__ float squares[kMostNormSegments];
+  __shared__ float squares[kMostNormParts];
   release_successors();
   wait_for_predecessors();
   const int row = static_cast<int>(blockIdx.x);
@@ -23,9 +23,9 @@ __global__ void __launch_bounds__(kThreads) rows_kernel(const __grid_constant__ 
   float inverse = 1;
   if (args.norm != nullptr) {
     constexpr int kWarpThreads = static_cast<int>(kWarp);
-    const int segments = num_segments(num_steps(args.width));
-    for (int i = thread / kWarpThreads; i < segments; i += kThreads / kWarpThreads) {
-      squares[i] = segment_squares(x, args.width, i, thread % kWarpThreads);
+    for (int i = thread / kWarpThreads; i < num_norm_parts(args.width);
+         i += kThreads / kWarpThreads) {
+      squares[i] = part_squares(x, args.width, i, thread % kWarpThreads);
     }
     __syncthreads();
     inverse = inverse_rms(squares, args.width, args.eps);

@@ -9,8 +9,8 @@
 
 namespace trtmc::cuda {
 
-// Of a row that is normed: its width is at most so many segments (terms.h).
-inline constexpr int kMostNormSegments = 128;
+// Of a row that is normed: its width is at most so many times kNormColumns.
+inline constexpr int kMostNormParts = 128;
 
 struct RowsArgs {
   const float* x;       // [.., x_stride]

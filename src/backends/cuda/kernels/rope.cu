@@ -31,8 +31,7 @@ __global__ void store_kernel(const __grid_constant__ StoreArgs args) {
                                       position / KvCacheView::kBlockSize];
   for (int i = static_cast<int>(threadIdx.x); i < args.cache.num_kv_heads * args.head_dim;
        i += kThreads) {
-    const int64_t offset =
-        int64_t{position % KvCacheView::kBlockSize} * args.cache.padded_dim + i % args.head_dim;
+    const int64_t offset = args.cache.place(position % KvCacheView::kBlockSize, i % args.head_dim);
     const int head = i / args.head_dim;
     store_kv(args.cache, args.cache.head_start(block, args.layer, 0, head) + offset,
              args.k[token * args.stride + i]);

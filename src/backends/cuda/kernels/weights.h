@@ -7,18 +7,17 @@
 
 namespace trtmc::cuda {
 
-// Panels of bf16 as in a bundle (tensor/packed_layout.h: pairs of columns, 16 rows each) into steps
-// of 16 columns as product.h wants them. `to` panel i lies at `to_panel_first + i *
-// to_panel_distance` panels, so that two matrices can alternate. What is missing of the last step
-// becomes zero.
+// Panels of bf16 as in a bundle (tensor/packed_layout.h: pairs of columns, 16 rows each) into
+// fragments as product.h wants them. Row i becomes row first_row + i * row_distance, so that two
+// matrices can alternate. Words that no row has are left as they are.
 struct PackFragmentsArgs {
   const uint32_t* from;  // [num_panels][pairs][16 rows]
-  uint4* to;             // [..][steps][32 lanes]
+  uint32_t* to;
   int num_panels;
   int pairs;
-  int steps;
-  int to_panel_first;
-  int to_panel_distance;
+  int steps;  // Of `to`.
+  int first_row;
+  int row_distance;
 };
 void launch_pack_fragments(const PackFragmentsArgs& args, const Launch& how);
 
