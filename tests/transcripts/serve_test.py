@@ -19,6 +19,8 @@ import unittest
 TIMEOUT_S = 120
 OPTIONS = argparse.Namespace()
 
+REST_OF_REQUEST = b'{"prompt": "Hello"}'
+
 
 class Server:
     """A server of the embedded model, called "tiny", on a port that is free."""
@@ -51,13 +53,14 @@ class Server:
             connection.close()
 
     def half_request(self):
-        """A connection whose request has begun: a server that drains waits for its end. Another request proves that
-        the server, which has one thread, has read it."""
+        """A connection whose request has begun, as the server has said: it waits for the body, REST_OF_REQUEST."""
         connection = socket.create_connection(("127.0.0.1", self.port), TIMEOUT_S)
-        connection.sendall(b"GET /v1/models HTTP/1.1\r\nHost: a\r\n\r\nGET /v1/models HT")
+        connection.sendall(b"POST /tokenize HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n"
+                           % len(REST_OF_REQUEST))
         received = b""
-        while not received.endswith(b"}"):
-            received += connection.recv(65536)
+        while not received.endswith(b"\r\n\r\n"):
+            received += connection.recv(1)
+        assert received.startswith(b"HTTP/1.1 100"), received
         return connection
 
     def stop(self, *signals):
@@ -96,7 +99,7 @@ class Serve(unittest.TestCase):
     def test_a_request_that_runs_is_answered_before_the_end(self):
         with Server() as server, server.half_request() as connection:
             server.process.send_signal(signal.SIGTERM)
-            connection.sendall(b"TP/1.1\r\nHost: a\r\n\r\n")
+            connection.sendall(REST_OF_REQUEST)
             answer = connection.makefile("rb").read()
             self.assertTrue(answer.startswith(b"HTTP/1.1 200"), answer)
             self.assertEqual(server.process.wait(TIMEOUT_S), 0)
