@@ -146,8 +146,11 @@ TEST(HttpLimits, WaitsWhenThereAreNoDescriptorsAndThenGoesOn) {
   RawSocket late(server.port());
   late.send(get_request("/late"));
   socket->send(get_request("/early"));
-  EXPECT_THAT(socket->read_answer(), EndsWith("GET /early [] "));
+  // Sanitizers look at addresses through descriptors: what is checked is checked when there are
+  // some.
+  const std::string early = socket->read_answer();
   setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_THAT(early, EndsWith("GET /early [] "));
   EXPECT_THAT(late.read_answer(), EndsWith("GET /late [] "));
   set_log_sink({});
   EXPECT_LE(num_lines, 1);  // However often it was tried.
