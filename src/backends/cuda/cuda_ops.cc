@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::string_view kScratch = "memory for activations on the GPU";
 // Norms that gemv takes for itself: each block takes all of them again.
-constexpr int kMostNormsInGemv = 4;
+constexpr int kMostNormsInGemv = 2;
 // Of what chunks leave for each other. Where it does not do, a block walks all chunks.
 constexpr size_t kPartialBytes = size_t{64} << 20;
 
