@@ -421,6 +421,7 @@ void prepare() {
                        sizeof(Shared<1, kTerms>));
   cudaFuncSetAttribute(attend_split_kernel<kTerms>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                        sizeof(Shared<1, kTerms>));
+  divide_memory_evenly(attend_split_kernel<kTerms>);
 }
 
 template <int kTerms>

@@ -60,6 +60,14 @@ void launch(void (*kernel)(Args), dim3 grid, dim3 block, size_t shared_bytes, co
   launch_clusters(kernel, grid, block, shared_bytes, 1, how, args);
 }
 
+// Kernels of few tokens, which begin beside each other, divide a multiprocessor's memory alike: in
+// halves, for first-level cache and for shared memory. It is divided anew only when it is idle.
+template <typename Args>
+void divide_memory_evenly(void (*kernel)(Args)) {
+  constexpr int kPercentShared = 50;
+  cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, kPercentShared);
+}
+
 // ---- Numbers. Products and sums are spelled out where the compiler could choose to fuse them, so
 // that two kernels that compute the same thing compute the same bits.
 
