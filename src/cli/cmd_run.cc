@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/interrupts.h"
 #include "cli/prompt.h"
+#include "server/token_json.h"
 
 namespace trtmc {
 namespace {
@@ -76,29 +77,10 @@ Json tool_calls_json(const std::vector<ToolCall>& calls) {
   return array;
 }
 
-Json token_logprob_json(const Tokenizer& tokenizer, TokenId token, float logprob) {
-  const std::string_view piece = tokenizer.token_bytes(token);
-  Json::Array bytes;
-  for (const char byte : piece) bytes.push_back(int{static_cast<unsigned char>(byte)});
-  Json json;
-  json.set("token", replace_invalid_utf8(piece));
-  json.set("logprob", double{logprob});
-  json.set("bytes", std::move(bytes));
-  return json;
-}
-
 // OpenAI's {"content": [{"token", "logprob", "bytes", "top_logprobs": […]}, …]}, for every token.
 Json logprobs_json(const Tokenizer& tokenizer, const std::vector<Token>& tokens) {
   Json::Array content;
-  for (const Token& token : tokens) {
-    Json json = token_logprob_json(tokenizer, token.id, token.logprob);
-    Json::Array top;
-    for (const TokenLogprob& other : token.top) {
-      top.push_back(token_logprob_json(tokenizer, other.token, other.logprob));
-    }
-    json.set("top_logprobs", std::move(top));
-    content.push_back(std::move(json));
-  }
+  for (const Token& token : tokens) content.push_back(chat_token_json(tokenizer, token));
   Json json;
   json.set("content", std::move(content));
   return json;
