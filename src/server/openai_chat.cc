@@ -38,7 +38,7 @@ GenerationJob chat_job(std::shared_ptr<Exchange> exchange, std::shared_ptr<Serve
 void chat(const ServerContext& context, const std::shared_ptr<Exchange>& exchange) {
   const Json json = parse_body(exchange->request());
   const JsonCursor request(json);
-  auto model = context.models.find(optional_text(request, "model").value_or(""));
+  auto model = requested_model(context.models, request);
   ChatRequest wish = read_chat_request(request, model->loaded.bundle().manifest());
   start_generation(context.pump, exchange, chat_job(exchange, std::move(model), std::move(wish)));
 }

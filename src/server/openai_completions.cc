@@ -35,7 +35,7 @@ GenerationJob completion_job(std::shared_ptr<Exchange> exchange, std::shared_ptr
 void complete(const ServerContext& context, const std::shared_ptr<Exchange>& exchange) {
   const Json json = parse_body(exchange->request());
   const JsonCursor request(json);
-  auto model = context.models.find(optional_text(request, "model").value_or(""));
+  auto model = requested_model(context.models, request);
   CompletionRequest wish = read_completion_request(request, model->loaded.engine_model());
   start_generation(context.pump, exchange,
                    completion_job(exchange, std::move(model), std::move(wish)));

@@ -29,6 +29,11 @@ Json parse_body(const HttpRequest& request) {
               fmt::format("request body: {}, expected an object", json.kind_name()));
 }
 
+std::shared_ptr<ServedModel> requested_model(const ModelCatalogue& models,
+                                             const JsonCursor& request) {
+  return models.find(optional_text(request, "model").value_or(""));
+}
+
 JsonCursor required(const JsonCursor& request, std::string_view field) {
   const auto value = request.find_set(field);
   if (value) return *value;

@@ -2,6 +2,7 @@
 // left out; every complaint is a FieldError.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,11 +10,16 @@
 
 #include "base/json.h"
 #include "server/http_message.h"
+#include "server/model_catalogue.h"
 
 namespace trtmc {
 
 // The body, which must be an object. Throws kInvalidArgument.
 Json parse_body(const HttpRequest& request);
+
+// The model that `request` names in "model". Throws as ModelCatalogue::find.
+std::shared_ptr<ServedModel> requested_model(const ModelCatalogue& models,
+                                             const JsonCursor& request);
 
 JsonCursor required(const JsonCursor& request, std::string_view field);
 bool optional_flag(const JsonCursor& request, std::string_view field, bool otherwise = false);

@@ -17,10 +17,6 @@
 namespace trtmc {
 namespace {
 
-std::shared_ptr<ServedModel> model_for(const ModelCatalogue& models, const JsonCursor& body) {
-  return models.find(optional_text(body, "model").value_or(""));
-}
-
 // The prompt of the conversation in `body`, as a chat would have it.
 std::string conversation_prompt(const LoadedModel& model, const JsonCursor& body) {
   constexpr UnsupportedField kUnsupported[] = {{"continue_final_message", "false"},
@@ -57,7 +53,7 @@ bool is_conversation(const JsonCursor& body) {
 void tokenize(const ModelCatalogue& models, Exchange& exchange) {
   const Json json = parse_body(exchange.request());
   const JsonCursor body(json);
-  const auto model = model_for(models, body);
+  const auto model = requested_model(models, body);
   const bool from_conversation = is_conversation(body);
   const bool add_special = optional_flag(body, "add_special_tokens", !from_conversation);
   const bool wants_texts = optional_flag(body, "return_token_strs", false);
@@ -73,7 +69,7 @@ void tokenize(const ModelCatalogue& models, Exchange& exchange) {
 void render(const ModelCatalogue& models, Exchange& exchange) {
   const Json json = parse_body(exchange.request());
   const JsonCursor body(json);
-  const auto model = model_for(models, body);
+  const auto model = requested_model(models, body);
   const bool add_special = optional_flag(body, "add_special_tokens", false);
   std::string prompt = conversation_prompt(model->loaded, body);
   Json answer =
@@ -102,7 +98,7 @@ std::vector<TokenId> ids_of(const JsonCursor& tokens, int num_ids) {
 void detokenize(const ModelCatalogue& models, Exchange& exchange) {
   const Json json = parse_body(exchange.request());
   const JsonCursor body(json);
-  const auto model = model_for(models, body);
+  const auto model = requested_model(models, body);
   const Tokenizer& tokenizer = model->loaded.tokenizer();
   const bool skip_special = optional_flag(body, "skip_special_tokens", false);
   Json answer;
