@@ -6,7 +6,8 @@
 Three ways to the same steps, as many sequences of as many tokens: `trtmc bench` (the executor alone), one request for so
 many answers that comes as a whole (the engine, and nothing to send), and a stream for each. The latter two by one server,
 steps and seconds from its /metrics. With a thread fewer than cores, as beside a GPU, the server has a core of its own; the
-client, which reads and looks at nothing, shares it. CPU is that of all threads but those that compute.
+client, which reads nothing while it runs, shares it. Computing and other threads: their CPU time, which a machine's other
+guests disturb less than the clock.
 """
 import argparse
 import contextlib
@@ -15,7 +16,6 @@ import json
 import pathlib
 import random
 import re
-import selectors
 import socket
 import statistics
 import subprocess
@@ -51,38 +51,35 @@ def thread_seconds(pid):
     seconds = {}
     for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
         with contextlib.suppress(FileNotFoundError):
-            fields = (task / "stat").read_text().rpartition(")")[2].split()
-            seconds[task.name] = (int(fields[11]) + int(fields[12])) / 100
+            seconds[task.name] = int((task / "schedstat").read_text().split()[0]) / 1e9
     return seconds
 
 
 def serve(process, address, wishes, options):
-    """Milliseconds a step while all sequences run, and of the server's other threads' CPU."""
-    selector, left = selectors.DefaultSelector(), len(wishes)
+    """Milliseconds a step while all sequences run: by the clock, of the CPU of the threads that compute, of the others'."""
+    before, connections = metrics(address), []
     for wish in wishes:
-        connection = socket.create_connection(address)
+        connection = socket.socket()
+        # A client that reads would take of the server's core; the answers wait in its socket instead.
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+        connection.connect(address)
         connection.sendall(request(wish))
-        connection.setblocking(False)
-        selector.register(connection, selectors.EVENT_READ)
+        connections.append(connection)
     first = last = None
-    looks, generated = 0.0, metrics(address)["trtmc_generated_tokens_total"]
-    while left:
-        for key, _ in selector.select(0.05):
-            if not key.fileobj.recv(1 << 20):
-                selector.unregister(key.fileobj)
-                key.fileobj.close()
-                left -= 1
-        now = time.perf_counter()
-        if now - looks > 0.2:  # Rarely, since looking costs too.
-            looks, seen = now, metrics(address)
-            # Not while prompts are read.
-            begun = seen["trtmc_generated_tokens_total"] >= generated + 16 * options.streams
-            if begun and seen["trtmc_sequences_running"] == options.streams:
-                last = (time.perf_counter(), seen["trtmc_steps_total"], thread_seconds(process.pid))
-                first = first or last
+    while not last or seen["trtmc_sequences_running"]:
+        time.sleep(0.2)  # Rarely, since looking costs too.
+        seen = metrics(address)
+        # Not while prompts are read.
+        begun = seen["trtmc_generated_tokens_total"] >= before["trtmc_generated_tokens_total"] + 16 * options.streams
+        if begun and seen["trtmc_sequences_running"] == options.streams:
+            last = (time.perf_counter(), seen["trtmc_steps_total"], thread_seconds(process.pid))
+            first = first or last
+    for connection in connections:
+        connection.close()
     steps = last[1] - first[1]
     busy = sorted((seconds - first[2].get(name, 0) for name, seconds in last[2].items()), reverse=True)
-    return (last[0] - first[0]) / steps * 1e3, sum(busy[options.threads:]) / steps * 1e3
+    milliseconds = last[0] - first[0], sum(busy[:options.threads]), sum(busy[options.threads:])
+    return [seconds / steps * 1e3 for seconds in milliseconds]
 
 
 def alone(options):
@@ -108,10 +105,15 @@ def main():
     try:
         host, port = process.stdout.readline().strip().removeprefix("http://").rsplit(":", 1)
         time.sleep(1)  # It listens before it has read the bundle.
-        for name, streams in (("one answer", 0), (f"{options.streams} streams", options.streams)):
-            runs = [serve(process, (host, int(port)), bodies(options, streams), options) for _ in range(options.repeat)]
-            steps, others = (statistics.median(values) for values in zip(*runs))
-            print(f"{name:>16} {steps:8.2f} ms a step, {others:6.3f} ms of other threads", flush=True)
+        runs = {0: [], options.streams: []}
+        for _ in range(options.repeat):  # In turn, since the machine's own speed drifts.
+            for streams, seen in runs.items():
+                seen.append(serve(process, (host, int(port)), bodies(options, streams), options))
+        for streams, seen in runs.items():
+            name = f"{streams} streams" if streams else "one answer"
+            print(f"{name:>16} " + ", ".join(
+                f"{what} {statistics.median(values):6.2f} ms ({min(values):.2f} to {max(values):.2f})"
+                for what, values in zip(("a step", "computing", "other threads"), zip(*seen))), flush=True)
     finally:
         process.terminate()
         process.wait()

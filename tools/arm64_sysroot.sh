@@ -8,7 +8,7 @@ tools/install_deps.sh --arm64
 
 # Development packages as in install_deps.sh, and what programs run with.
 packages="libc6-dev libstdc++6 libgcc-s1 libfmt-dev libssl-dev libcurl4-openssl-dev libxxhash-dev libpcre2-dev
-  libedit-dev libzstd-dev nlohmann-json3-dev libcli11-dev libgtest-dev libgmock-dev libbenchmark-dev"
+  libedit-dev libzstd-dev nlohmann-json3-dev libcli11-dev libgtest-dev libgmock-dev libbenchmark-dev libboost1.81-dev prometheus-cpp-dev"
 
 sysroot=$PWD/build/arm64-sysroot
 made_from="$(sha256sum <"tools/$(basename "$0")")"
