@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
@@ -19,9 +20,10 @@
 namespace trtmc {
 namespace {
 
-// How often a waiting thread looks before it sleeps: about 0.1 ms, longer than the gaps between the
-// runs of one step, short enough not to take a core from somebody else.
-constexpr int kSpins = 2000;
+// How long a waiting thread looks before it sleeps: longer than the gaps between the runs of one
+// step, short enough that the thread it waits for, if another process took its core, gets this one.
+constexpr auto kSpinTime = std::chrono::microseconds(100);
+constexpr int kLooksPerTime = 32;  // A look is cheaper than the time.
 
 void relax() {
 #if defined(__x86_64__)
@@ -34,10 +36,13 @@ void relax() {
 // Waits until `done()`: looks for a while, then sleeps on `condition`.
 template <typename Done>
 void spin_then_sleep(std::mutex& mutex, std::condition_variable& condition, Done done) {
-  for (int spin = 0; spin < kSpins; ++spin) {
-    if (done()) return;
-    relax();
-  }
+  const auto end = std::chrono::steady_clock::now() + kSpinTime;
+  do {
+    for (int look = 0; look < kLooksPerTime; ++look) {
+      if (done()) return;
+      relax();
+    }
+  } while (std::chrono::steady_clock::now() < end);
   std::unique_lock lock(mutex);
   condition.wait(lock, done);
 }
@@ -48,34 +53,76 @@ void wake(std::mutex& mutex, std::condition_variable& condition) {
   condition.notify_all();
 }
 
+// A round as its threads see it, in one word so that entering and closing it exclude each other.
+struct Round {
+  static constexpr uint64_t kEntered = 1;  // The lowest 16 bits count the workers that are in it.
+  static constexpr uint64_t kEnteredMask = (1 << 16) - 1;
+  static constexpr uint64_t kClosed = 1 << 16;  // Nobody may enter any more.
+  static constexpr uint64_t kNumber = 1 << 17;  // From here on: which round it is.
+
+  static uint64_t number(uint64_t word) { return word / kNumber; }
+};
+
+// Keeps a worker off the siblings of the cores that the pool counts. A refused mask costs speed
+// only.
+void keep_to(const std::vector<int>& cores, std::thread& worker) {
+  const auto last = static_cast<size_t>(cores.back());
+  std::vector<cpu_set_t> mask(last / CPU_SETSIZE + 1);
+  const size_t mask_bytes = mask.size() * sizeof(cpu_set_t);
+  for (const int core : cores) CPU_SET_S(static_cast<size_t>(core), mask_bytes, mask.data());
+  pthread_setaffinity_np(worker.native_handle(), mask_bytes, mask.data());
+}
+
 }  // namespace
 
 struct ThreadPool::State {
   int num_threads;
   std::vector<std::thread> workers;
 
-  std::atomic<uint64_t> round = 0;  // Rises with each run; its change starts the workers.
-  std::atomic<int> running = 0;     // Workers that have not finished the round.
-  std::atomic<bool> stop = false;   // Read after a round has started.
+  std::atomic<uint64_t> round = Round::kClosed;
+  std::atomic<uint64_t> left = 0;  // Workers that have entered the round and left it.
+  std::atomic<bool> stop = false;  // Read after a round has started.
   FunctionRef<void(int)>* task = nullptr;
 
   std::mutex start_mutex, end_mutex;
   std::condition_variable start_condition, end_condition;
 
+  // Waits for a round after `seen` that is open, and enters it. Returns its number.
+  uint64_t enter(uint64_t seen) {
+    uint64_t word;
+    const auto is_open = [&] {
+      word = round.load(std::memory_order_acquire);
+      return Round::number(word) != seen && (word & Round::kClosed) == 0;
+    };
+    do {
+      spin_then_sleep(start_mutex, start_condition, is_open);
+    } while (
+        !round.compare_exchange_strong(word, word + Round::kEntered, std::memory_order_acquire));
+    return Round::number(word);
+  }
+
   void work(int thread) {
-    for (uint64_t seen = 0;; ++seen) {
-      spin_then_sleep(start_mutex, start_condition,
-                      [&] { return round.load(std::memory_order_acquire) != seen; });
+    uint64_t seen = 0;
+    for (;;) {
+      seen = enter(seen);
       if (stop.load(std::memory_order_relaxed)) return;
       (*task)(thread);
-      if (running.fetch_sub(1, std::memory_order_acq_rel) == 1) wake(end_mutex, end_condition);
+      left.fetch_add(1, std::memory_order_release);
+      wake(end_mutex, end_condition);
     }
   }
 
   void start_round() {
-    running.store(num_threads - 1, std::memory_order_relaxed);
-    round.fetch_add(1, std::memory_order_release);
+    left.store(0, std::memory_order_relaxed);
+    const uint64_t number = Round::number(round.load(std::memory_order_relaxed)) + 1;
+    round.store(number * Round::kNumber, std::memory_order_release);
     wake(start_mutex, start_condition);
+  }
+
+  // Waits until so many workers have left the round.
+  void wait_for(uint64_t workers_left) {
+    spin_then_sleep(end_mutex, end_condition,
+                    [&] { return left.load(std::memory_order_acquire) == workers_left; });
   }
 
   void join() {
@@ -89,18 +136,11 @@ ThreadPool::ThreadPool(int num_threads) : state_(std::make_unique<State>()) {
   TRTMC_CHECK(num_threads >= 1, "a thread pool has at least its caller");
   state_->num_threads = num_threads;
   const std::vector<int> cores = usable_cores();
-  // With more threads than cores the scheduler must be free to move them.
-  const bool pin = static_cast<size_t>(num_threads) <= cores.size();
   try {
     for (int thread = 1; thread < num_threads; ++thread) {
       state_->workers.emplace_back([state = state_.get(), thread] { state->work(thread); });
-      if (!pin) continue;
-      // The caller is not ours to pin; it goes where no worker is. A refused mask costs speed only.
-      const size_t core = static_cast<size_t>(cores[static_cast<size_t>(thread)]);
-      std::vector<cpu_set_t> mask(core / CPU_SETSIZE + 1);
-      const size_t mask_bytes = mask.size() * sizeof(cpu_set_t);
-      CPU_SET_S(core, mask_bytes, mask.data());
-      pthread_setaffinity_np(state_->workers.back().native_handle(), mask_bytes, mask.data());
+      // With more threads than cores the scheduler must be free to use all that there is.
+      if (static_cast<size_t>(num_threads) <= cores.size()) keep_to(cores, state_->workers.back());
     }
   } catch (const std::system_error&) {
     state_->join();
@@ -121,8 +161,26 @@ void ThreadPool::run(FunctionRef<void(int)> task) {
   state_->task = &task;
   state_->start_round();
   task(0);
-  spin_then_sleep(state_->end_mutex, state_->end_condition,
-                  [this] { return state_->running.load(std::memory_order_acquire) == 0; });
+  state_->wait_for(state_->workers.size());
+}
+
+void ThreadPool::share(int64_t num_units, FunctionRef<void(int64_t, int)> work) {
+  if (num_units <= 1 || state_->num_threads == 1) {
+    for (int64_t unit = 0; unit < num_units; ++unit) work(unit, 0);
+    return;
+  }
+  std::atomic<int64_t> next = 0;
+  const auto take_units = [&](int thread) {
+    for (int64_t unit; (unit = next.fetch_add(1, std::memory_order_relaxed)) < num_units;) {
+      work(unit, thread);
+    }
+  };
+  FunctionRef<void(int)> task = take_units;
+  state_->task = &task;
+  state_->start_round();
+  task(0);
+  const uint64_t closed = state_->round.fetch_or(Round::kClosed, std::memory_order_relaxed);
+  state_->wait_for(closed & Round::kEnteredMask);
 }
 
 int ThreadPool::default_num_threads() {

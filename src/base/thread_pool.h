@@ -1,6 +1,10 @@
 // Fork-join over a fixed set of threads. The caller is thread 0 and works too.
+//
+// The threads keep to one logical core of each physical one, but to no particular one: when another
+// process takes a core, the system moves the thread it held up to whichever comes free.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "base/function_ref.h"
@@ -19,7 +23,12 @@ class ThreadPool {
 
   // Calls task(thread) once on every thread, thread in [0, num_threads()), and returns when all
   // have returned. One run at a time; a task must not throw.
-  void run(FunctionRef<void(int)> task);
+  void run(FunctionRef<void(int thread)> task);
+
+  // Calls work(unit, thread) for every unit in [0, num_units), handed out as threads come free. A
+  // thread that the system has not let run by the time that no unit is left is not waited for. A
+  // single unit runs on the caller and wakes nobody.
+  void share(int64_t num_units, FunctionRef<void(int64_t unit, int thread)> work);
 
   // One per physical core that this process may use: its affinity mask and its cgroup's CPU quota.
   static int default_num_threads();

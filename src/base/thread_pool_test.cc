@@ -35,6 +35,30 @@ TEST_P(ThreadPoolOf, EndsARunAfterTheWorkOfAll) {
   }
 }
 
+TEST_P(ThreadPoolOf, SharesEveryUnitOnce) {
+  ThreadPool pool(GetParam());
+  for (int64_t num_units = 0; num_units < 300; ++num_units) {
+    // Plain integers, so that a unit still at work when share() returns is a race.
+    std::vector<int> calls(static_cast<size_t>(num_units));
+    pool.share(num_units, [&](int64_t unit, int thread) {
+      ASSERT_GE(thread, 0);
+      ASSERT_LT(thread, GetParam());
+      ++calls[static_cast<size_t>(unit)];
+    });
+    ASSERT_EQ(calls, std::vector<int>(calls.size(), 1));
+  }
+}
+
+TEST_P(ThreadPoolOf, GivesNoThreadTwoUnitsAtATime) {
+  ThreadPool pool(GetParam());
+  std::vector<int64_t> sums(static_cast<size_t>(GetParam()));
+  for (int round = 0; round < 200; ++round) {
+    pool.share(50, [&](int64_t unit, int thread) { sums[static_cast<size_t>(thread)] += unit; });
+    pool.run([](int) {});  // Runs between do not disturb it.
+  }
+  EXPECT_EQ(std::accumulate(sums.begin(), sums.end(), int64_t{0}), 200 * (49 * 50 / 2));
+}
+
 INSTANTIATE_TEST_SUITE_P(Sizes, ThreadPoolOf, testing::Values(1, 2, 3, 8));
 
 TEST(ThreadPool, CallsTheTaskOnTheCallerAsThreadZero) {

@@ -14,17 +14,7 @@ namespace trtmc::cpu {
 // waking anybody.
 inline void parallel_for(ThreadPool& pool, int64_t num_units,
                          FunctionRef<void(int64_t unit, int thread)> work) {
-  if (num_units <= 1 || pool.num_threads() == 1) {
-    for (int64_t unit = 0; unit < num_units; ++unit) work(unit, 0);
-    return;
-  }
-  std::atomic<int64_t> next = 0;
-  pool.run([&](int thread) {
-    for (int64_t unit = next.fetch_add(1, std::memory_order_relaxed); unit < num_units;
-         unit = next.fetch_add(1, std::memory_order_relaxed)) {
-      work(unit, thread);
-    }
-  });
+  pool.share(num_units, work);
 }
 
 }  // namespace trtmc::cpu
