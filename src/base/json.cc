@@ -346,7 +346,7 @@ bool JsonCursor::boolean() const {
 int64_t JsonCursor::integer() const {
   if (const int64_t* value = json_->integer()) return *value;
   fail(fmt::format("{}, expected an integer",
-                   json_->big_integer() ? "out of range" : json_->kind_name()));
+                   json_->big_integer() ? "a number beyond 64 bits" : json_->kind_name()));
 }
 
 int64_t JsonCursor::integer_in(int64_t low, int64_t high) const {

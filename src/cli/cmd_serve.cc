@@ -1,6 +1,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <csignal>
 #include <mutex>
@@ -72,9 +73,15 @@ void execute(const ServeCommand& command, Console& console) {
   options.version = program_version();
   options.build_id = build_id();
   allow_descriptors(options.http.max_connections);
-  Service service(options);
   SignalDesk desk;
-  const InterruptScope interrupt([&](int number) { desk.on_signal(number); });
+  std::atomic<bool> is_loading = true;
+  // From before the models are loaded, so that a SIGHUP then waits until they are.
+  const InterruptScope interrupt([&](int number) {
+    if (is_loading && number != SIGHUP) end_by_signal(number);
+    desk.on_signal(number);
+  });
+  Service service(options);
+  is_loading = false;
   console.print(service.url() + "\n");
   std::jthread reload;
   while (desk.next() == SignalDesk::Wish::kReload) {

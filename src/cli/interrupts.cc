@@ -133,6 +133,11 @@ void install_interrupts() {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) take_over(number);
 }
 
+void end_by_signal(int number) {
+  if (number == SIGINT) _exit(kInterruptedStatus);
+  end_by(number);
+}
+
 int interrupted_status() {
   const std::lock_guard lock(watch().mutex);
   if (watch().ended_by != 0) end_by(watch().ended_by);

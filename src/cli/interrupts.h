@@ -21,6 +21,10 @@ void install_interrupts();
 // the program ends by it, as its caller expects.
 int interrupted_status();
 
+// What such a signal does where nobody says otherwise. For an action that is called with its
+// number.
+[[noreturn]] void end_by_signal(int number);
+
 // While it lives, Ctrl-C does what the scope says; scopes nest, the innermost has the word. If what
 // was to stop does not react, a further Ctrl-C two seconds later ends the program all the same.
 class InterruptScope {

@@ -29,8 +29,8 @@ void warn_of_readers(const std::filesystem::path& file) {
   using std::filesystem::perms;
   std::error_code unknown;
   const perms granted = std::filesystem::status(file, unknown).permissions();
-  if (unknown || (granted & (perms::group_read | perms::others_read)) == perms::none) return;
-  log_warning("{}: other users may read the keys; chmod 600 keeps them out", file.string());
+  if (unknown || (granted & perms::others_read) == perms::none) return;
+  log_warning("{}: other users may read the keys; chmod o-r keeps them out", file.string());
 }
 
 }  // namespace

@@ -67,10 +67,14 @@ TEST_F(ApiKeysTest, WarnOfAFileThatOthersMayRead) {
   const CapturedLog log;
   ApiKeys{file_};
   EXPECT_TRUE(log.lines().empty());
+  // A group is often how a service is given its keys.
+  std::filesystem::permissions(file_, perms::group_read, std::filesystem::perm_options::add);
+  ApiKeys{file_};
+  EXPECT_TRUE(log.lines().empty());
   std::filesystem::permissions(file_, perms::others_read, std::filesystem::perm_options::add);
   ApiKeys{file_};
   EXPECT_THAT(log.lines(),
-              testing::ElementsAre(file_.string() + ": other users may read the keys; chmod 600 "
+              testing::ElementsAre(file_.string() + ": other users may read the keys; chmod o-r "
                                                     "keeps them out"));
 }
 

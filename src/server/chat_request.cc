@@ -30,7 +30,8 @@ constexpr UnsupportedField kUnsupported[] = {
     {"documents", "[]"},
 };
 
-constexpr std::string_view kEfforts[] = {"none", "minimal", "low", "medium", "high", "xhigh"};
+constexpr std::string_view kEfforts[] = {"none", "minimal", "low", "medium",
+                                         "high", "xhigh",   "max"};
 
 // A tool in OpenAI's shape or, as the card of SmolLM3 has them, without the wrapper. The template
 // prints what the client sent.
@@ -60,15 +61,16 @@ bool read_tool_choice(const JsonCursor& request) {
   if (!choice || choice->json() == Json("auto")) return true;
   if (choice->json() == Json("none")) return false;
   if (!choice->json().string() && !choice->json().object()) choice->string();  // Says what it is.
-  choice->fail(fmt::format("{} is not supported, only none and auto", choice->json().dump()),
-               ErrorCode::kUnsupported);
+  choice->fail(
+      fmt::format("{} is not supported, only \"none\" and \"auto\"", choice->json().dump()),
+      ErrorCode::kUnsupported);
 }
 
 void read_effort(const JsonCursor& request, const Manifest& manifest, Json::Object& kwargs) {
   const auto effort = request.find_set("reasoning_effort");
   if (!effort) return;
   if (std::ranges::find(kEfforts, effort->string()) == std::end(kEfforts)) {
-    effort->fail(fmt::format("{}, expected none, minimal, low, medium, high or xhigh",
+    effort->fail(fmt::format("{}, expected none, minimal, low, medium, high, xhigh or max",
                              effort->json().dump()));
   }
   const bool think = effort->string() != "none";

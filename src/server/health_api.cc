@@ -46,6 +46,10 @@ void answer(Exchange& exchange, Health health) {
 
 }  // namespace
 
+bool is_probe(std::string_view path) {
+  return path == "/health" || path.starts_with("/health/") || path == "/metrics";
+}
+
 void add_health_api(Router& router, const ModelCatalogue& models,
                     const std::atomic<ServerPhase>& phase) {
   const auto add = [&](const char* path, auto health) {

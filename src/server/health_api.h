@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <string_view>
 
 #include "server/model_catalogue.h"
 #include "server/router.h"
@@ -11,6 +12,10 @@ namespace trtmc {
 
 // Where a server is between its start and its end.
 enum class ServerPhase { kStarting, kServing, kDraining };
+
+// Whether a request for `path` comes from an orchestrator or a collector of metrics, every few
+// seconds and for ever: it is answered even where there are too many connections.
+bool is_probe(std::string_view path);
 
 // Live: no engine has lost its device, which only a new process gets back. Started up: the models
 // have been loaded. Ready: started up, live, and not draining; /health says the same. Both

@@ -9,7 +9,8 @@
 #include <utility>
 
 #include "base/log.h"
-#include "server/api_error.h"
+#include "server/health_api.h"
+#include "server/sse.h"
 
 namespace trtmc {
 namespace {
@@ -17,6 +18,7 @@ namespace {
 constexpr size_t kReadBytes = size_t{16} << 10;
 constexpr size_t kMaxReceivedBytes = size_t{64} << 10;  // Ahead of what is parsed.
 constexpr std::chrono::seconds kGoodbye{2};
+constexpr std::chrono::seconds kProbeTime{2};  // For a request beyond the connections allowed.
 constexpr std::string_view kHeartbeat = ":\n\n";
 
 SteadyTime now() { return std::chrono::steady_clock::now(); }
@@ -25,8 +27,8 @@ SteadyTime after(SteadyTime start, std::chrono::milliseconds timeout) {
   return timeout.count() == 0 ? SteadyTime::max() : start + timeout;
 }
 
-HttpResponse timed_out(int status, std::string message) {
-  return error_response({.status = status, .message = std::move(message), .type = "timeout_error"});
+ApiError timed_out(int status, std::string message) {
+  return {.status = status, .message = std::move(message), .type = "timeout_error"};
 }
 
 HttpResponse too_many_connections() {
@@ -178,6 +180,7 @@ SteadyTime HttpConnection::read_deadline() const {
   const HttpServerOptions& options = shared_.options;
   switch (phase_) {
     case Phase::kIdle:
+      if (purpose_ == Purpose::kProbe) return phase_begin_ + kProbeTime;
       return after(phase_begin_, is_first_ ? options.header_timeout : options.idle_timeout);
     case Phase::kHead:
       return after(phase_begin_, options.header_timeout);
@@ -194,20 +197,19 @@ asio::awaitable<bool> HttpConnection::read_request() {
   phase_ = Phase::kIdle;
   phase_begin_ = now();
   has_continued_ = false;
-  if (purpose_ == Purpose::kRefuse) {
-    refusal_ = too_many_connections();
-    co_return true;
-  }
   while (!parse_some()) {
     const bool is_idle = phase_ == Phase::kIdle;
     if (is_closed_ || (is_idle && shared_.is_draining)) co_return false;
     const bool has_news = co_await changed_.wait(read_deadline());
     if (has_news) continue;
     if (is_idle) co_return false;
-    refusal_ = timed_out(408, "the request did not come in time");
+    refusal_ = error_response(timed_out(408, "the request did not come in time"));
     break;
   }
   is_first_ = false;
+  if (purpose_ == Purpose::kProbe && !refusal_ && !is_probe(parser_->parsed().request.path)) {
+    refusal_ = too_many_connections();
+  }
   co_return true;
 }
 
@@ -261,11 +263,11 @@ void HttpConnection::open_channel() {
   served.path = request.path;
   framing_ = {.is_http_1_0 = parsed.is_http_1_0,
               .has_body = request.method != "HEAD",
-              .keeps_alive = parsed.keeps_alive && !refusal_};
+              .keeps_alive = parsed.keeps_alive && !refusal_ && purpose_ == Purpose::kServe};
   more_headers_ = cors_headers(shared_.options.cors_origins, request);
   more_headers_.add("X-Request-Id", request.id);
   request_begin_ = last_piece_ = now();
-  has_head_ = is_event_stream_ = has_ended_ = false;
+  has_head_ = is_event_stream_ = has_ended_ = is_cut_off_ = false;
 }
 
 void HttpConnection::dispatch() {
@@ -296,7 +298,7 @@ asio::awaitable<void> HttpConnection::answer() {
   }
   ServedRequest& served = channel_->served();
   served.duration_ms = milliseconds_between(request_begin_, now());
-  served.complete = has_ended_ && !is_broken_;
+  served.complete = has_ended_ && !is_broken_ && !is_cut_off_;
 }
 
 void HttpConnection::take_output() {
@@ -351,15 +353,32 @@ void HttpConnection::look_at_clock() {
   const HttpServerOptions& options = shared_.options;
   const SteadyTime time = now();
   if (has_unsent() && time >= after(progress_, options.send_timeout)) return abort();
-  if (!has_ended_ && time >= after(request_begin_, options.request_timeout)) return time_out();
+  if (!has_ended_ && time >= after(request_begin_, options.request_timeout)) {
+    return give_up(timed_out(504, "the answer took too long"));
+  }
   if (may_beat() && time >= after(last_piece_, options.heartbeat)) queue_piece(kHeartbeat);
 }
 
-void HttpConnection::time_out() {
+// What the maker has written so far is sent, since it is whole events.
+void HttpConnection::give_up(const ApiError& error) {
+  if (!channel_ || has_ended_) return;
   channel_->lose();
-  if (has_head_) return abort();
-  has_ended_ = true;
-  queue_head(timed_out(504, "the answer took too long"), false);
+  if (!has_head_) {
+    has_ended_ = true;
+    return queue_head(error_response(error), false);
+  }
+  if (!is_event_stream_) return abort();
+  is_cut_off_ = has_ended_ = true;
+  framing_.keeps_alive = false;
+  queue_piece(as_event(to_json(error).dump()));
+  if (framing_.in_chunks()) queue(kLastHttpChunk);
+}
+
+void HttpConnection::cut_off() {
+  give_up({.status = 503,
+           .message = "the answer was cut off, since the server stops",
+           .type = "server_error"});
+  changed_.raise();
 }
 
 }  // namespace trtmc

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "server/answer_channel.h"
+#include "server/api_error.h"
 #include "server/http_head.h"
 #include "server/http_request_parser.h"
 #include "server/http_server.h"
@@ -32,7 +33,7 @@ struct HttpConnections {
 
 class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
  public:
-  enum class Purpose { kServe, kRefuse };  // kRefuse: there are too many; 503.
+  enum class Purpose { kServe, kProbe };  // kProbe: there are too many; 503 but to probes.
 
   HttpConnection(HttpConnections& shared, asio::ip::tcp::socket socket, asio::ssl::context* tls,
                  Purpose purpose);
@@ -40,6 +41,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
 
   void start();
   void on_drain() { changed_.raise(); }
+  // The answer, if there is one that has not ended, ends with an error.
+  void cut_off();
   void abort();  // What the client has not got yet is dropped.
 
  private:
@@ -69,7 +72,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void queue(std::string_view bytes);
   bool has_unsent() const { return !unsent_.empty() || !sending_.empty(); }
   void look_at_clock();
-  void time_out();
+  void give_up(const ApiError& error);
   bool may_beat() const;
   SteadyTime answer_deadline() const;
   std::string make_id();
@@ -107,7 +110,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   SteadyTime request_begin_, last_piece_;
   bool has_head_ = false;
   bool is_event_stream_ = false;
-  bool has_ended_ = false;  // All of it is queued.
+  bool has_ended_ = false;   // All of it is queued.
+  bool is_cut_off_ = false;  // Before its end, with an event that says so.
 };
 
 }  // namespace trtmc

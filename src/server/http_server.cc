@@ -24,7 +24,7 @@ namespace {
 
 using asio::ip::tcp;
 
-constexpr int kMaxRefusals = 64;  // At a time; beyond them connections are closed unanswered.
+constexpr int kMaxProbes = 64;  // At a time; beyond them connections are closed unanswered.
 constexpr std::chrono::milliseconds kPause{100};  // When the system has no descriptor to spare.
 
 std::string with_port(const std::string& host, uint16_t port) {
@@ -186,9 +186,8 @@ void HttpServer::Impl::admit(tcp::socket socket) {
   socket.set_option(tcp::no_delay(true), ignored);
   auto purpose = HttpConnection::Purpose::kServe;
   if (num_open >= options.max_connections) {
-    // To tell a client with TLS would take as much work as to answer it.
-    if (tls || num_open >= options.max_connections + kMaxRefusals) return;
-    purpose = HttpConnection::Purpose::kRefuse;
+    if (num_open >= options.max_connections + kMaxProbes) return;
+    purpose = HttpConnection::Purpose::kProbe;
   }
   const auto connection =
       std::make_shared<HttpConnection>(shared, std::move(socket), tls.get(), purpose);
@@ -243,6 +242,12 @@ void HttpServer::reload_certificate() {
 
 void HttpServer::drain() {
   impl_->shared.postbox->post([this] { impl_->drain(); });
+}
+
+void HttpServer::cut_off() {
+  impl_->shared.postbox->post([this] {
+    for (HttpConnection* connection : impl_->shared.all) connection->cut_off();
+  });
 }
 
 bool HttpServer::await_drained(std::chrono::steady_clock::time_point deadline) {

@@ -22,16 +22,16 @@ struct HttpServerOptions {
   std::filesystem::path tls_key;
   std::vector<std::string> cors_origins;  // That browsers may ask from; "*": all.
 
-  int max_connections = 1024;                  // Beyond it new ones are told 503 and closed.
+  int max_connections = 1024;                  // Beyond it only probes are answered, else 503.
   size_t max_header_bytes = size_t{16} << 10;  // 431 beyond it.
   size_t max_body_bytes = size_t{8} << 20;     // 413 beyond it.
   size_t max_unsent_bytes = size_t{1} << 20;   // Of a stream; who lets more pile up is cut off.
-  std::chrono::milliseconds header_timeout{10'000};    // From a request's first byte on: 408.
-  std::chrono::milliseconds body_timeout{30'000};      // From the headers' end on: 408.
-  std::chrono::milliseconds idle_timeout{75'000};      // Before a request: closed.
-  std::chrono::milliseconds send_timeout{30'000};      // Without any byte taken: cut off.
-  std::chrono::milliseconds request_timeout{600'000};  // From the request to its answer's end: 504,
-                                                       // or cut off. 0: none.
+  std::chrono::milliseconds header_timeout{10'000};  // From a request's first byte on: 408.
+  std::chrono::milliseconds body_timeout{30'000};    // From the headers' end on: 408.
+  std::chrono::milliseconds idle_timeout{75'000};    // Before a request: closed.
+  std::chrono::milliseconds send_timeout{30'000};    // Without any byte taken: cut off.
+  // From the request to its answer's end: 504, or an event with an error. 0: none.
+  std::chrono::milliseconds request_timeout{600'000};
   std::chrono::milliseconds heartbeat{15'000};  // Without a piece of a stream of events: a comment.
 };
 
@@ -59,6 +59,8 @@ class HttpServer {
 
   // Takes no more connections, closes those without a request, and the others after their answers.
   void drain();
+  // Ends the answers that have not ended with an error: 503, or an event within a stream.
+  void cut_off();
   // Waits until no connection is left, or until `deadline`. True if none is.
   bool await_drained(std::chrono::steady_clock::time_point deadline);
 

@@ -247,9 +247,38 @@ TEST(HttpStream, CutsAStreamOffThatTakesTooLong) {
   Asked asked(options);
   Flag gone;
   asked.exchange->on_gone([&] { gone.raise(); });
-  asked.exchange->start_stream(events("data: 1\n\n"));
+  asked.exchange->start_stream(plain("1"));
   EXPECT_TRUE(gone.wait());
   EXPECT_THAT(asked.socket.read_to_end(), Not(EndsWith("0\r\n\r\n")));
+}
+
+TEST(HttpStream, EndsAStreamOfEventsThatTakesTooLongWithAnError) {
+  HttpServerOptions options = local_options();
+  options.request_timeout = milliseconds(50);
+  Asked asked(options);
+  Flag gone;
+  asked.exchange->on_gone([&] { gone.raise(); });
+  asked.exchange->start_stream(events("data: 1\n\n"));
+  EXPECT_TRUE(gone.wait());
+  asked.exchange->write("data: too late\n\n");
+  asked.exchange.reset();
+  EXPECT_THAT(
+      asked.socket.read_to_end(),
+      AllOf(HasSubstr(
+                R"(data: {"error":{"message":"the answer took too long","type":"timeout_error",)"),
+            Not(HasSubstr("too late")), EndsWith("\n\n\r\n0\r\n\r\n")));
+  EXPECT_FALSE(asked.served.next().complete);
+}
+
+TEST(HttpStream, EndsWithAnErrorWhenTheServerStops) {
+  Asked asked(local_options());
+  asked.exchange->start_stream(events("data: 1\n\n"));
+  asked.server.drain();
+  asked.server.cut_off();
+  EXPECT_THAT(asked.socket.read_to_end(),
+              HasSubstr("the answer was cut off, since the server stops"));
+  EXPECT_TRUE(
+      asked.server.await_drained(std::chrono::steady_clock::now() + std::chrono::seconds(10)));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "bundle/bundle.h"
 #include "server/api_keys.h"
+#include "server/health_api.h"
 #include "server/routes.h"
 
 namespace trtmc {
@@ -114,10 +115,8 @@ struct Service::Impl {
     metrics.count_request(request.method, request.route.empty() ? "other" : request.route,
                           request.status, request.duration_ms / 1000);
     if (!log_format) return;
-    // Probes come every few seconds, for ever.
-    const bool is_probe = request.path.starts_with("/health") || request.path == "/metrics";
-    log_line(is_probe && request.status < 400 ? LogLevel::kDebug : LogLevel::kInfo,
-             request_line(request, *log_format));
+    const bool is_noise = is_probe(request.path) && request.status < 400;
+    log_line(is_noise ? LogLevel::kDebug : LogLevel::kInfo, request_line(request, *log_format));
   }
 
   const std::optional<RequestLogFormat> log_format;
@@ -153,6 +152,7 @@ void Service::reload() {
 bool Service::drain(std::chrono::steady_clock::time_point deadline,
                     const std::function<bool()>& is_impatient) {
   constexpr std::chrono::milliseconds kGlance{50};
+  constexpr std::chrono::seconds kLastWords{1};  // For the clients to take what they are told.
   impl_->phase = ServerPhase::kDraining;
   impl_->server->drain();
   while (!is_impatient()) {
@@ -160,6 +160,8 @@ bool Service::drain(std::chrono::steady_clock::time_point deadline,
     if (impl_->server->await_drained(std::min(deadline, now + kGlance))) return true;
     if (now >= deadline) break;
   }
+  impl_->server->cut_off();
+  impl_->server->await_drained(std::chrono::steady_clock::now() + kLastWords);
   return false;
 }
 

@@ -4,6 +4,8 @@
 
 namespace trtmc {
 
+std::string as_event(std::string_view data) { return fmt::format("data: {}\n\n", data); }
+
 void EventStream::start() {
   HttpResponse head = text_response(200, "text/event-stream", {});
   head.headers.add("Cache-Control", "no-cache");
@@ -11,9 +13,7 @@ void EventStream::start() {
   exchange_->start_stream(std::move(head));
 }
 
-void EventStream::send(std::string_view data) {
-  exchange_->write(fmt::format("data: {}\n\n", data));
-}
+void EventStream::send(std::string_view data) { exchange_->write(as_event(data)); }
 
 void EventStream::end() {
   send("[DONE]");

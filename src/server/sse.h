@@ -11,13 +11,15 @@
 
 namespace trtmc {
 
+// One event. `data` has no line breaks, as JSON has none.
+std::string as_event(std::string_view data);
+
 class EventStream {
  public:
   explicit EventStream(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
 
   // Sends status and headers.
   void start();
-  // One event. `data` has no line breaks, as JSON has none.
   void send(std::string_view data);
   // The end of a stream that is complete: "[DONE]".
   void end();

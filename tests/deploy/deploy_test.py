@@ -10,6 +10,7 @@ import argparse
 import configparser
 import importlib.util
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -51,9 +52,9 @@ def seconds_of(arguments, option):
     return int(values[0])
 
 
-def refuses(*arguments):
+def refuses(*arguments, **more):
     """The exit status and the first line of a server that can't start."""
-    done = run(OPTIONS.trtmc, "serve", *arguments)
+    done = run(OPTIONS.trtmc, "serve", *arguments, **more)
     return done.returncode, done.stderr.splitlines()[0]
 
 
@@ -223,14 +224,15 @@ class Image(unittest.TestCase):
         self.assertEqual(self.last["STOPSIGNAL"], "SIGTERM")
 
     def test_its_health_is_asked_where_the_server_listens(self):
-        entry = json.loads(self.last["ENTRYPOINT"])
-        self.assertEqual(entry[:2], ["/usr/bin/trtmc", "serve"])
-        port = entry[entry.index("--port") + 1]
-        self.assertEqual(self.last["EXPOSE"], port)
-        url = json.loads(self.last["HEALTHCHECK"].partition("CMD ")[2])[-1]
-        self.assertTrue(url.startswith(f"http://127.0.0.1:{port}/"))
-        self.assertIn("/" + url.split("/", 3)[3], paths_of_server())
-        self.assertEqual(refuses(*entry[2:], "/models/none.trtmc")[0], 3)
+        self.assertEqual(json.loads(self.last["ENTRYPOINT"]), ["/usr/bin/trtmc", "serve"])
+        variables = dict(word.split("=") for word in self.last["ENV"].split())
+        self.assertEqual(self.last["EXPOSE"], variables["TRTMC_PORT"])
+        path = re.search(r'"http://127\.0\.0\.1:\$TRTMC_PORT(/[^"]*)"', self.last["HEALTHCHECK"])[1]
+        self.assertIn(path, paths_of_server())
+        self.assertEqual(variables["TRTMC_HOST"], "0.0.0.0")
+        # Beside the variables options may stand, after the image's name.
+        for options in ([], ["--host", "127.0.0.1", "--port", "9000"]):
+            self.assertEqual(refuses(*options, "/models/none.trtmc", env=os.environ | variables)[0], 3)
 
     def test_it_has_the_libraries_that_the_program_needs(self):
         need_tool("dpkg-query")

@@ -73,7 +73,10 @@ class Ends(unittest.TestCase):
     def test_a_deadline_ends_what_takes_longer(self):
         server = self.server("--drain-seconds", "1")
         streams = stream_all(server, [lambda: server.signal(signal.SIGTERM)], max_tokens=3900, ignore_eos=True)
-        self.assertFalse([stream for stream in streams if not isinstance(stream, Exception) and stream.is_whole])
+        for stream in streams:
+            self.assertNotIsInstance(stream, Exception)
+            error = json.loads(stream.events[-1])["error"]
+            self.assertEqual((error["message"], error["type"]), ("the answer was cut off, since the server stops", "server_error"))
         self.assertLess(server.wait(), 128, server.log)
         self.assertNotIn("bug", server.log)
 
@@ -89,6 +92,21 @@ class Ends(unittest.TestCase):
         stream_all(server, [stop], max_tokens=3900, ignore_eos=True)
         server.wait()
         self.assertLess(time.monotonic() - start, 15)
+
+    def test_a_reload_that_is_asked_for_too_early_waits(self):
+        command = [OPTIONS.bin / "trtmc", "serve", *(f"m{i}={OPTIONS.bundle}" for i in range(8)), "--port", "0", "--threads", "1"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()) as process:
+            for line in process.stderr:
+                if line.startswith("loading"):
+                    break
+            process.send_signal(signal.SIGHUP)
+            self.assertTrue(process.stdout.readline().startswith("http://"))
+            for line in process.stderr:
+                if line.startswith("reloaded"):
+                    break
+            process.terminate()
+            process.communicate(timeout=TIMEOUT_S)
+            self.assertEqual(process.returncode, 0)
 
     def test_after_kill_9_clients_know_and_the_port_is_free(self):
         server = self.server()
