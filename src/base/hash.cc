@@ -4,6 +4,8 @@
 #include <openssl/evp.h>
 #include <xxhash.h>
 
+#include <random>
+
 #include "base/check.h"
 
 namespace trtmc {
@@ -80,6 +82,14 @@ std::string to_hex(std::span<const std::byte> digest) {
 
 uint64_t hash64(std::span<const std::byte> bytes, uint64_t seed) {
   return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
+}
+
+size_t TextHash::operator()(std::string_view text) const {
+  static const uint64_t seed = [] {
+    std::random_device random;
+    return uint64_t{random()} << 32 | random();
+  }();
+  return XXH3_64bits_withSeed(text.data(), text.size(), seed);
 }
 
 }  // namespace trtmc

@@ -47,4 +47,10 @@ std::string to_hex(std::span<const std::byte> digest);
 // XXH3. `seed` chains: hash64(b, hash64(a)) depends on both.
 uint64_t hash64(std::span<const std::byte> bytes, uint64_t seed = 0);
 
+// Of a text, for tables in memory: another in each process, so that nobody outside can choose texts
+// that meet in one place.
+struct TextHash {
+  size_t operator()(std::string_view text) const;
+};
+
 }  // namespace trtmc

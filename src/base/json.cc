@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/utf8.h"
 
 namespace trtmc {
@@ -65,7 +66,7 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
   struct Open {
     Json* value;
     std::string key;
-    std::unordered_map<std::string, size_t> index;  // Of a large object's members.
+    std::unordered_map<std::string, size_t, TextHash> index;  // Of a large object's members.
   };
 
   Json& slot(Open& object) {
@@ -236,6 +237,11 @@ Json::Json(uint64_t value) {
 }
 
 Json Json::parse(std::string_view text, int max_depth, EqualKeys equal_keys) {
+  // The parser takes it for the end, whatever comes behind.
+  if (const size_t nul = text.find('\0'); nul != text.npos) {
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("byte {}: not valid JSON: a zero byte", nul));
+  }
   TreeBuilder builder(max_depth, equal_keys);
   nlohmann::json::sax_parse(text.begin(), text.end(), &builder);
   return builder.take();

@@ -47,6 +47,11 @@ TEST(Json, EqualKeysAreRefusedByNameWhereAskedFor) {
             "the key \"x\" stands twice");
 }
 
+TEST(Json, AZeroByteDoesNotEndIt) {
+  EXPECT_EQ(error_of([] { Json::parse(std::string_view("{}\0{", 4)); }).what(),
+            std::string("byte 2: not valid JSON: a zero byte"));
+}
+
 TEST(Json, OfEqualKeysInALargeObjectTheLastWinsToo) {
   std::string text = "{";
   for (int i = 0; i < 100; ++i) text += "\"k" + std::to_string(i) + "\": 0, ";

@@ -1,3 +1,4 @@
+#include <malloc.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -26,6 +27,7 @@ class SignalDesk {
       wants_reload_ = true;
     } else {
       ++stops_;
+      last_stop_ = number;
     }
     changed_.notify_all();
   }
@@ -39,6 +41,11 @@ class SignalDesk {
     return Wish::kReload;
   }
 
+  int last_stop() const {
+    const std::lock_guard lock(mutex_);
+    return last_stop_;
+  }
+
   bool is_impatient() const {
     const std::lock_guard lock(mutex_);
     return stops_ > 1;
@@ -48,8 +55,67 @@ class SignalDesk {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   int stops_ = 0;
+  int last_stop_ = 0;
   bool wants_reload_ = false;
 };
+
+// Reads the service's files again on a thread of its own, however long that takes. A wish that
+// comes meanwhile is one for afterwards.
+class Reloader {
+ public:
+  explicit Reloader(Service& service) : thread_([this, &service] { run(service); }) {}
+  ~Reloader() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_over_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+  void ask() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_asked_ = true;
+    }
+    changed_.notify_all();
+  }
+
+  bool is_busy() const {
+    const std::lock_guard lock(mutex_);
+    return is_busy_;
+  }
+
+ private:
+  void run(Service& service) {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [&] { return is_over_ || is_asked_; });
+      if (is_over_) return;
+      is_asked_ = false;
+      is_busy_ = true;
+      lock.unlock();
+      service.reload();
+      lock.lock();
+      is_busy_ = false;
+    }
+  }
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_asked_ = false, is_busy_ = false, is_over_ = false;
+  std::thread thread_;
+};
+
+// What one large answer took is given back to the system, rather than kept for the next: large
+// pieces are mappings of their own, and threads share few arenas.
+void give_memory_back() {
+  constexpr int kMappedBytes = 1 << 20;
+  constexpr int kArenas = 2;
+  mallopt(M_MMAP_THRESHOLD, kMappedBytes);
+  mallopt(M_TRIM_THRESHOLD, 4 * kMappedBytes);
+  mallopt(M_ARENA_MAX, kArenas);
+}
 
 // The usual soft limit of open files is below the usual number of connections. The hard one is the
 // administrator's word.
@@ -73,6 +139,7 @@ void execute(const ServeCommand& command, Console& console) {
   options.version = program_version();
   options.build_id = build_id();
   allow_descriptors(options.http.max_connections);
+  give_memory_back();
   SignalDesk desk;
   std::atomic<bool> is_loading = true;
   // From before the models are loaded, so that a SIGHUP then waits until they are.
@@ -83,13 +150,14 @@ void execute(const ServeCommand& command, Console& console) {
   Service service(options);
   is_loading = false;
   console.print(service.url() + "\n");
-  std::jthread reload;
-  while (desk.next() == SignalDesk::Wish::kReload) {
-    reload = std::jthread([&] { service.reload(); });
-  }
+  Reloader reloader(service);
+  while (desk.next() == SignalDesk::Wish::kReload) reloader.ask();
   log_info("stopping: {} connections are open", service.open_connections());
   const auto deadline = std::chrono::steady_clock::now() + command.drain;
-  if (service.drain(deadline, [&] { return desk.is_impatient(); })) return;
+  const bool all_ended = service.drain(deadline, [&] { return desk.is_impatient(); });
+  // A reload that reads from what never answers would keep the service, and so the program.
+  if (reloader.is_busy()) end_by_signal(desk.last_stop());
+  if (all_ended) return;
   log_warning("stopping with {} connections open: their requests are cut off",
               service.open_connections());
   throw Interrupted();

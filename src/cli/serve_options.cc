@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "base/error.h"
@@ -31,6 +32,9 @@ NamedBundle parse_bundle(const std::string& text) {
   }
   if (find_invalid_utf8(bundle.name)) {
     throw Error(ErrorCode::kInvalidArgument, "the name before \"=\" is not UTF-8");
+  }
+  if (std::ranges::any_of(bundle.name, is_ascii_control)) {
+    throw Error(ErrorCode::kInvalidArgument, "the name before \"=\" has a control character");
   }
   return bundle;
 }

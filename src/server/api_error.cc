@@ -30,6 +30,15 @@ Kind kind_of(ErrorCode code) {
 
 Json or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
+// What a request has said is quoted, and may be as long as a request.
+std::string shortened(const std::string& message) {
+  constexpr size_t kMost = 1000;
+  if (message.size() <= kMost) return message;
+  size_t end = kMost;
+  while ((message[end] & 0xC0) == 0x80) --end;  // No half of a code point.
+  return message.substr(0, end) + "\u2026";
+}
+
 }  // namespace
 
 ContextLengthError::ContextLengthError(std::string field, size_t tokens, int context)
@@ -51,9 +60,9 @@ ApiError api_error(const Error& error) {
 
 Json to_json(const ApiError& error) {
   Json inner;
-  inner.set("message", error.message);
+  inner.set("message", shortened(error.message));
   inner.set("type", error.type);
-  inner.set("param", or_null(error.param));
+  inner.set("param", or_null(shortened(error.param)));
   inner.set("code", or_null(error.code));
   Json json;
   json.set("error", std::move(inner));

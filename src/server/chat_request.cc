@@ -17,17 +17,10 @@ namespace {
 constexpr int kMostTopLogprobs = 20;
 
 constexpr UnsupportedField kUnsupported[] = {
-    {"response_format", R"({"type":"text"})"},
-    {"functions", "[]"},
-    {"function_call", R"("none")"},
-    {"modalities", R"(["text"])"},
-    {"audio"},
-    {"web_search_options"},
-    {"verbosity", R"("medium")"},
-    {"echo", "false"},
     {"continue_final_message", "false"},
     {"chat_template"},
     {"documents", "[]"},
+    {"echo", "false"},
 };
 
 constexpr std::string_view kEfforts[] = {"none", "minimal", "low", "medium",
@@ -111,6 +104,7 @@ int read_max_tokens(const JsonCursor& request) {
 }  // namespace
 
 ChatInput read_chat_input(const JsonCursor& request, const Manifest& manifest) {
+  refuse_unsupported(request, kUnsupported);
   Json conversation;
   conversation.set("messages", read_messages(required(request, "messages")));
   read_tools(request, manifest, conversation);
@@ -132,7 +126,6 @@ ChatInput read_chat_input(const JsonCursor& request, const Manifest& manifest) {
 }
 
 ChatRequest read_chat_request(const JsonCursor& request, const Manifest& manifest) {
-  refuse_unsupported(request, kUnsupported);
   ChatRequest result;
   result.input = read_chat_input(request, manifest);
   result.parse_tools =

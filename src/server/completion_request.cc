@@ -15,12 +15,11 @@ namespace {
 constexpr int kMostLogprobs = 20;
 constexpr int kDefaultMaxTokens = 16;  // OpenAI's.
 constexpr size_t kMostAnswers = 128;   // Of all prompts together.
+constexpr size_t kMostEchoedScores = 1'000'000;
 
 constexpr UnsupportedField kUnsupported[] = {
-    {"best_of", "1"},
-    {"suffix", R"("")"},
-    {"response_format", R"({"type":"text"})"},
-    {"prompt_embeds"},
+    {"tools", "[]"},
+    {"tool_choice", R"("none")"},
 };
 
 void need_tokenizer(const JsonCursor& field, const EngineModel& model) {
@@ -82,6 +81,20 @@ void check_number_of_answers(const JsonCursor& prompt, const CompletionRequest& 
                           request.prompts.size(), request.sampling.n, kMostAnswers));
 }
 
+// Each token of a prompt that is echoed with its alternatives is some 30 bytes for each of them, in
+// each answer.
+void check_echo(const JsonCursor& prompt, const CompletionRequest& request) {
+  size_t tokens = 0;
+  for (const CompletionPrompt& read : request.prompts) tokens += read.ids.size();
+  const auto answers = static_cast<size_t>(request.sampling.n);
+  const size_t scores = tokens * answers * static_cast<size_t>(*request.logprobs + 1);
+  if (scores <= kMostEchoedScores) return;
+  prompt.fail(
+      fmt::format("{} tokens, echoed {} times with {} logprobs each, expected up to {} "
+                  "logprobs",
+                  tokens, answers, *request.logprobs + 1, kMostEchoedScores));
+}
+
 }  // namespace
 
 CompletionRequest read_completion_request(const JsonCursor& request, const EngineModel& model) {
@@ -94,6 +107,7 @@ CompletionRequest read_completion_request(const JsonCursor& request, const Engin
   result.echo = optional_flag(request, "echo");
   result.logprobs = optional_int(request, "logprobs", 0, kMostLogprobs);
   if (result.logprobs) need_tokenizer(request.at("logprobs"), model);
+  if (result.echo && result.logprobs) check_echo(prompt, result);
   const int max_tokens = optional_int(request, "max_tokens", 0, std::numeric_limits<int>::max())
                              .value_or(kDefaultMaxTokens);
   result.is_empty = max_tokens == 0;

@@ -37,6 +37,12 @@ HttpResponse too_many_connections() {
                          .type = "rate_limit_error"});
 }
 
+ApiError foreign_page() {
+  return {.status = 403,
+          .message = "a page of another origin may not ask; --cors-origin lets it",
+          .type = "invalid_request_error"};
+}
+
 }  // namespace
 
 HttpConnection::HttpConnection(HttpConnections& shared, asio::ip::tcp::socket socket,
@@ -275,6 +281,10 @@ void HttpConnection::dispatch() {
   HttpRequest& request = parser_->parsed().request;
   if (auto response = cors_preflight(shared_.options.cors_origins, request)) {
     return channel_->respond(std::move(*response));
+  }
+  if (shared_.options.refuses_foreign_pages && request.method != "GET" &&
+      is_foreign_page(shared_.options.cors_origins, request)) {
+    return channel_->respond(error_response(foreign_page()));
   }
   try {
     shared_.handler(make_exchange(std::move(request), channel_));

@@ -2,6 +2,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <strings.h>
 
 #include <algorithm>
 #include <ctime>
@@ -75,6 +76,10 @@ bool is_letter_or_digit(char c) {
 }
 
 // A list of names of headers.
+bool is_same_host(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
+}
+
 bool is_name_list(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) {
     return is_letter_or_digit(c) || c == '-' || c == '_' || c == ',' || c == ' ';
@@ -114,6 +119,14 @@ bool is_request_id(std::string_view text) {
            return is_letter_or_digit(c) ||
                   std::string_view("-._:/+=").find(c) != std::string_view::npos;
          });
+}
+
+bool is_foreign_page(const std::vector<std::string>& origins, const HttpRequest& request) {
+  const auto origin = request.headers.find("Origin");
+  if (!origin || is_listed(origins, *origin)) return false;
+  const size_t scheme = origin->find("://");
+  const auto host = request.headers.find("Host");
+  return scheme == origin->npos || !host || !is_same_host(origin->substr(scheme + 3), *host);
 }
 
 HttpHeaders cors_headers(const std::vector<std::string>& origins, const HttpRequest& request) {

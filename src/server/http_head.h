@@ -34,6 +34,9 @@ bool is_request_id(std::string_view text);
 
 // For pages of `origins` ("*": of all) in browsers: what is added to an answer to `request`, and
 // the answer to a browser's question whether it may ask ("preflight").
+// Whether a page that is neither of these nor of the server's own host sends `request`, which a
+// browser lets every page do as long as it does not look at the answer.
+bool is_foreign_page(const std::vector<std::string>& origins, const HttpRequest& request);
 HttpHeaders cors_headers(const std::vector<std::string>& origins, const HttpRequest& request);
 std::optional<HttpResponse> cors_preflight(const std::vector<std::string>& origins,
                                            const HttpRequest& request);

@@ -38,7 +38,7 @@ std::string sentence(error_code failure) {
   if (failure == error::bad_target) return "the request line has no path that is one";
   if (failure == error::bad_field) return "a header has no name that is one";
   if (failure == error::bad_value) return "a header has a value with forbidden bytes";
-  if (failure == error::bad_content_length) return "Content-Length is no number, or there are two";
+  if (failure == error::bad_content_length) return "Content-Length is no number";
   if (failure == error::bad_transfer_encoding || failure == error::multiple_content_length) {
     return "Content-Length and Transfer-Encoding contradict each other";
   }
@@ -66,10 +66,11 @@ struct HttpRequestParser::Impl final : http::basic_parser<true> {
 
   // "/path?query", also as the "http://host/path" that proxies get.
   void take_target(std::string_view target) {
-    if (const size_t scheme = target.find("://");
-        !target.starts_with('/') && scheme != target.npos) {
-      const size_t path = target.find_first_of("/?", scheme + 3);
+    for (const std::string_view scheme : {"http://", "https://"}) {
+      if (!equals(target.substr(0, scheme.size()), scheme)) continue;
+      const size_t path = target.find_first_of("/?", scheme.size());
       target = path == target.npos ? std::string_view("/") : target.substr(path);
+      break;
     }
     const size_t question = target.find('?');
     parsed.request.path = target.substr(0, question);
@@ -126,6 +127,9 @@ struct HttpRequestParser::Impl final : http::basic_parser<true> {
       }
       if (equals(name, "Transfer-Encoding") && parsed.is_http_1_0) {
         return fail(refusal(400, "HTTP/1.0 has no Transfer-Encoding"));
+      }
+      if (equals(name, "Content-Encoding") && !equals(value, "identity")) {
+        return fail(refusal(415, "Content-Encoding may be nothing but identity"));
       }
       if (equals(name, "Expect") && !equals(value, "100-continue")) {
         return fail(refusal(417, "Expect may be nothing but 100-continue"));

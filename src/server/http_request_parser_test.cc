@@ -114,6 +114,7 @@ TEST(HttpRequestParser, RefusesWhatIsNotOneRequestToEveryReader) {
   EXPECT_EQ(status_of(headers("Transfer-Encoding: gzip, chunked\r\n")), 501);
   EXPECT_EQ(status_of("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n"), 400);
   EXPECT_EQ(status_of(headers("Expect: magic\r\n")), 417);
+  EXPECT_EQ(status_of(headers("Content-Encoding: gzip\r\n")), 415);
   EXPECT_EQ(status_of(headers("Name : x\r\n")), 400);
   EXPECT_EQ(status_of(headers("A: b\n")), 400);  // A bare LF.
   EXPECT_EQ(status_of(headers(std::string("A: b\0c\r\n", 8))), 400);

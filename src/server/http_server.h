@@ -21,6 +21,8 @@ struct HttpServerOptions {
   std::filesystem::path tls_cert;  // PEM, with its chain; both or none.
   std::filesystem::path tls_key;
   std::vector<std::string> cors_origins;  // That browsers may ask from; "*": all.
+  // Where no key is asked for, a page of another origin must not have the server compute: 403.
+  bool refuses_foreign_pages = false;
 
   int max_connections = 1024;                  // Beyond it only probes are answered, else 503.
   size_t max_header_bytes = size_t{16} << 10;  // 431 beyond it.

@@ -146,6 +146,22 @@ TEST(HttpServer, LetsThePagesOfListedOriginsAsk) {
   EXPECT_THAT(preflight, Not(HasSubstr("Content-Length")));
 }
 
+TEST(HttpServer, MayRefuseThePagesOfOthers) {
+  HttpServerOptions options = local_options();
+  options.refuses_foreign_pages = true;
+  options.cors_origins = {"https://a.example"};
+  const HttpServer server(options, echo);
+  const auto post = [&](const std::string& headers) {
+    return ask(server.port(), "POST / HTTP/1.1\r\nHost: a:80\r\n" + headers +
+                                  "Content-Length: 0\r\nConnection: close\r\n\r\n");
+  };
+  EXPECT_THAT(post(""), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(post("Origin: https://a.example\r\n"), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(post("Origin: http://a:80\r\n"), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(post("Origin: http://b.example\r\n"), StartsWith("HTTP/1.1 403"));
+  EXPECT_THAT(post("Origin: null\r\n"), StartsWith("HTTP/1.1 403"));
+}
+
 // ---- Start and end ----
 
 TEST(HttpServer, SaysWhyItCannotListen) {

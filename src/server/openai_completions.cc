@@ -1,5 +1,7 @@
 #include "server/openai_completions.h"
 
+#include <fmt/format.h>
+
 #include <memory>
 #include <utility>
 
@@ -37,6 +39,12 @@ void complete(const ServerContext& context, const std::shared_ptr<Exchange>& exc
   const JsonCursor request(json);
   auto model = requested_model(context.models, request);
   CompletionRequest wish = read_completion_request(request, model->loaded.engine_model());
+  // Trying again later would not help.
+  if (const int most = model->engine_options.max_queued;
+      wish.prompts.size() > static_cast<size_t>(most)) {
+    request.at("prompt").fail(
+        fmt::format("{} prompts, but only {} requests may wait here", wish.prompts.size(), most));
+  }
   start_generation(context.pump, exchange,
                    completion_job(exchange, std::move(model), std::move(wish)));
 }

@@ -7,6 +7,8 @@
 namespace trtmc {
 namespace {
 
+constexpr int kMaxBodyDepth = 128;  // Of arrays and objects in each other.
+
 constexpr UnsupportedField kUnsupportedStreamOptions[] = {{"continuous_usage_stats", "false"}};
 
 // 1 and 1.0 are one number in JSON.
@@ -23,7 +25,10 @@ bool same_value(const Json& a, const Json& b) {
 }  // namespace
 
 Json parse_body(const HttpRequest& request) {
-  Json json = with_context("request body", [&] { return Json::parse(request.body); });
+  Json json = with_context("request body", [&] {
+    // A filter in front may have read the first of two equal keys.
+    return Json::parse(request.body, kMaxBodyDepth, Json::EqualKeys::kRefuse);
+  });
   if (json.object()) return json;
   throw Error(ErrorCode::kInvalidArgument,
               fmt::format("request body: {}, expected an object", json.kind_name()));

@@ -263,22 +263,31 @@ constexpr Wrong kUnsupported[] = {
     {R"({"response_format": {"type": "json_object"}})", "response_format"},
     {R"({"stream": true, "stream_options": {"continuous_usage_stats": true}})",
      "stream_options.continuous_usage_stats"},
+    {R"({"best_of": 2})", "best_of"},
+    {R"({"suffix": "the end"})", "suffix"},
+    {R"({"functions": [{"name": "f"}]})", "functions"},
+    {R"({"modalities": ["text", "audio"]})", "modalities"},
+    {R"({"audio": {"voice": "alloy"}})", "audio"},
+    {R"({"web_search_options": {}})", "web_search_options"},
+    {R"({"continue_final_message": true})", "continue_final_message"},
+    {R"({"prompt_embeds": "AA=="})", "prompt_embeds"},
+    {R"({"typical_p": 0.5})", "typical_p"},
+    {R"({"repeat_penalty": 1.1})", "repeat_penalty"},
+    {R"({"json_schema": {}})", "json_schema"},
+    {R"({"grammar": "root ::= x"})", "grammar"},
 };
 
 constexpr Wrong kUnsupportedInChats[] = {
     {R"({"tool_choice": "required"})", "tool_choice"},
     {R"({"tool_choice": {"type": "function", "function": {"name": "f"}}})", "tool_choice"},
     {R"({"response_format": {"type": "json_schema", "json_schema": {}}})", "response_format"},
-    {R"({"functions": [{"name": "f"}]})", "functions"},
-    {R"({"modalities": ["text", "audio"]})", "modalities"},
-    {R"({"audio": {"voice": "alloy"}})", "audio"},
-    {R"({"web_search_options": {}})", "web_search_options"},
-    {R"({"continue_final_message": true})", "continue_final_message"},
+    {R"({"documents": [{"text": "a"}]})", "documents"},
+    {R"({"echo": true})", "echo"},
 };
 
 constexpr Wrong kUnsupportedInCompletions[] = {
-    {R"({"best_of": 2})", "best_of"},
-    {R"({"suffix": "the end"})", "suffix"},
+    {R"({"tools": [{"name": "f"}]})", "tools"},
+    {R"({"tool_choice": "auto"})", "tool_choice"},
 };
 
 TEST(RequestFields, WithAMeaningThatIsNotThereAreNamed) {
@@ -310,12 +319,42 @@ TEST(RequestFields, ThatAreNeededAreMissed) {
   }
 }
 
+TEST(RequestFields, KeysThatStandTwiceAreRefused) {
+  // A filter in front of the server may have looked at the other one.
+  const auto exchange = embedded_server().complete(R"({"prompt": "a", "prompt": "b"})");
+  EXPECT_EQ(exchange->status(), 400);
+  EXPECT_THAT(exchange->response().body, HasSubstr(R"(the key \"prompt\" stands twice)"));
+  Json request = completion_request();
+  request.set("logit_bias", Json::parse(R"({"1": 5, "01": -5})"));
+  EXPECT_EQ(refused_field(request), "logit_bias.01");
+}
+
+TEST(RequestFields, TheLogprobsOfAnEchoHaveALimit) {
+  Json request = completion_request();
+  request.set("echo", true);
+  request.set("logprobs", 20);
+  request.set("n", 128);
+  request.set("max_tokens", 0);
+  // 21 for each of 373 tokens, 128 times, are more than a million.
+  request.set("prompt", Json(Json::Array(373, Json(5))));
+  EXPECT_EQ(refused_field(request), "prompt");
+}
+
+TEST(RequestFields, QuotesAreShort) {
+  Json request = completion_request();
+  request.set("model", std::string(100'000, 'x'));
+  const auto exchange = send(request);
+  EXPECT_EQ(exchange->status(), 404);
+  EXPECT_LT(exchange->response().body.size(), 1200U);
+}
+
 TEST(RequestFields, ABodyThatIsNoObjectIsRefused) {
   const std::string deep = std::string(100'000, '[');
   for (const std::string& body :
        {std::string(), std::string("{"), std::string("[]"), std::string("null"),
         std::string("\xff"), std::string("{\"messages\": \"\xff\"}"), deep,
-        "{\"messages\": " + deep + "}", std::string("{} {}"), std::string("{\"temperature\": NaN}"),
+        "{\"messages\": " + deep + "}", std::string("{} {}"),
+        std::string("{\"prompt\": \"a\"}\0", 16), std::string("{\"temperature\": NaN}"),
         std::string("{\"stop\": \"\\ud800\"}")}) {
     for (const auto& exchange : {embedded_server().chat(body), embedded_server().complete(body)}) {
       EXPECT_EQ(exchange->status(), 400) << body.substr(0, 50);

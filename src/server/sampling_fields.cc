@@ -23,11 +23,41 @@ constexpr size_t kMostStopIds = 128;
 constexpr size_t kMostBiases = 1024;
 
 constexpr UnsupportedField kUnsupported[] = {
-    {"guided_json"},           {"guided_regex"},           {"guided_choice"},
-    {"guided_grammar"},        {"structured_outputs"},     {"use_beam_search", "false"},
-    {"length_penalty", "1.0"}, {"min_tokens", "0"},        {"include_stop_str_in_output", "false"},
-    {"prompt_logprobs"},       {"truncate_prompt_tokens"}, {"logits_processors"},
-    {"bad_words", "[]"},       {"allowed_token_ids"},      {"return_tokens_as_token_ids", "false"},
+    {"guided_json"},
+    {"guided_regex"},
+    {"guided_choice"},
+    {"guided_grammar"},
+    {"structured_outputs"},
+    {"use_beam_search", "false"},
+    {"length_penalty", "1.0"},
+    {"min_tokens", "0"},
+    {"include_stop_str_in_output", "false"},
+    {"prompt_logprobs"},
+    {"truncate_prompt_tokens"},
+    {"logits_processors"},
+    {"bad_words", "[]"},
+    {"allowed_token_ids"},
+    {"return_tokens_as_token_ids", "false"},
+    // OpenAI's, of chats or of completions, and asked for of the other too.
+    {"best_of", "1"},
+    {"suffix", R"("")"},
+    {"response_format", R"({"type":"text"})"},
+    {"prompt_embeds"},
+    {"functions", "[]"},
+    {"function_call", R"("none")"},
+    {"modalities", R"(["text"])"},
+    {"audio"},
+    {"web_search_options"},
+    {"verbosity", R"("medium")"},
+    {"continue_final_message", "false"},
+    // Other servers' that change the answer.
+    {"typical_p", "1"},
+    {"repeat_penalty", "1"},
+    {"mirostat", "0"},
+    {"min_completion_tokens", "0"},
+    {"stop_sequences", "[]"},
+    {"json_schema"},
+    {"grammar"},
 };
 
 void read_number(const JsonCursor& request, std::string_view field, std::optional<double>& value) {
@@ -70,7 +100,9 @@ std::vector<TokenId> read_stop_ids(const JsonCursor& stop, int vocab_size) {
 std::pair<TokenId, float> read_bias(std::string_view key, const JsonCursor& bias, int vocab_size) {
   TokenId id = -1;
   const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
-  if (error != std::errc() || end != key.data() + key.size() || id < 0 || id >= vocab_size) {
+  const bool is_plain = error == std::errc() && end == key.data() + key.size() &&
+                        key == std::to_string(id);  // "01" would be the token "1" again.
+  if (!is_plain || id < 0 || id >= vocab_size) {
     bias.fail(fmt::format("no token's id, expected a number from 0 to {}", vocab_size - 1));
   }
   const double number = bias.number();

@@ -91,8 +91,10 @@ struct Service::Impl {
     router.set_closed([this] { return phase == ServerPhase::kStarting; });
     add_routes(router, {models, pump}, {phase, metrics, [this] { return open_connections(); }});
     // Before the models: a port that is taken is found at once, and probes see how far it is.
+    HttpServerOptions http = options.http;
+    http.refuses_foreign_pages = options.api_key_file.empty();
     server = std::make_unique<HttpServer>(
-        options.http,
+        http,
         [this](std::shared_ptr<Exchange> exchange) {
           router.handle(metrics.in_flight(std::move(exchange)));
         },

@@ -19,10 +19,6 @@ namespace {
 
 // The prompt of the conversation in `body`, as a chat would have it.
 std::string conversation_prompt(const LoadedModel& model, const JsonCursor& body) {
-  constexpr UnsupportedField kUnsupported[] = {{"continue_final_message", "false"},
-                                               {"chat_template"}};
-  required(body, "messages");
-  refuse_unsupported(body, kUnsupported);
   return render_with_system_messages(model.chat_template(),
                                      read_chat_input(body, model.bundle().manifest()));
 }

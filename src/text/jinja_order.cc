@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 
+#include "base/hash.h"
 #include "text/jinja_limits.h"
 #include "text/jinja_values.h"
 
@@ -97,7 +98,7 @@ bool equal(const Value& left, const Value& right) {
 }
 
 size_t hash(const Value& value) {
-  if (const String* text = value.string()) return std::hash<std::string>()(text->text);
+  if (const String* text = value.string()) return TextHash()(text->text);
   if (const auto integer = value.as_integer()) return std::hash<int64_t>()(*integer);
   if (value.big_integer()) return std::hash<double>()(*value.as_real());
   if (const double* real = value.real()) {

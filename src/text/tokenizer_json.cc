@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "text/byte_alphabet.h"
 #include "text/tokenizer_spec.h"
@@ -166,7 +167,7 @@ class TokenizerReader {
   }
 
   void read_added(const JsonCursor& added_tokens) {
-    std::unordered_map<std::string, TokenId> seen;
+    std::unordered_map<std::string, TokenId, TextHash> seen;
     for (const JsonCursor& added : added_tokens.elements()) {
       AddedTokenSpec token{static_cast<TokenId>(added.at("id").integer_in(0, kMaxIds - 1)),
                            added.at("content").string(),
@@ -298,7 +299,8 @@ class TokenizerReader {
 
   JsonCursor root_;
   TokenizerSpec spec_;
-  std::unordered_map<std::string_view, TokenId> ids_;  // Of the model; views into the JSON.
+  std::unordered_map<std::string_view, TokenId, TextHash>
+      ids_;  // Of the model; views into the JSON.
   bool has_template_ = false;
   size_t num_new_ = 0;  // Added tokens that the model lacks.
 };
