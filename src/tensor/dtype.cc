@@ -13,7 +13,8 @@ struct DTypeInfo {
   size_t bytes;
 };
 
-constexpr std::array<DTypeInfo, 3> kDTypes{{{"f32", 4}, {"f16", 2}, {"bf16", 2}}};
+constexpr std::array<DTypeInfo, 5> kDTypes{
+    {{"f32", 4}, {"f16", 2}, {"bf16", 2}, {"q8", 0}, {"q4", 0}}};
 
 const DTypeInfo& info(DType dtype) {
   const auto index = static_cast<size_t>(dtype);
@@ -25,13 +26,17 @@ constexpr uint32_t kF32Infinity = 0x7f800000;
 
 }  // namespace
 
-size_t element_bytes(DType dtype) { return info(dtype).bytes; }
+size_t element_bytes(DType dtype) {
+  TRTMC_CHECK(!is_quantized(dtype), "an element of a block has no bytes of its own");
+  return info(dtype).bytes;
+}
 
 std::string_view dtype_name(DType dtype) { return info(dtype).name; }
 
 std::optional<DType> parse_dtype(std::string_view name) {
   for (size_t i = 0; i < kDTypes.size(); ++i) {
-    if (kDTypes[i].name == name) return static_cast<DType>(i);
+    const auto dtype = static_cast<DType>(i);
+    if (kDTypes[i].name == name && !is_quantized(dtype)) return dtype;
   }
   return std::nullopt;
 }

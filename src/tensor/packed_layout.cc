@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "base/check.h"
+#include "tensor/block_formats.h"
 
 namespace trtmc {
 namespace {
@@ -91,7 +92,11 @@ void pack(const PackedLayout& layout, size_t num_rows, std::span<std::byte> out,
       return pack_columns<uint16_t, uint16_t>(layout, num_rows, out.data(), fill);
     case DType::kBF16:
       return pack_columns<uint32_t, uint16_t>(layout, num_rows, out.data(), fill);
+    case DType::kQ8:
+    case DType::kQ4:
+      break;
   }
+  TRTMC_CHECK(false, "quantised types are packed by quantize_panel");
 }
 
 template <typename Element, typename Convert>
@@ -108,7 +113,47 @@ void unpack(const PackedLayout& layout, std::span<const std::byte> packed, int64
   }
 }
 
+float decode(const Q8Group& group, int64_t row, int64_t col) {
+  const float scale = f16_to_float(group.scales[col / kBlockColumns][row]);
+  return scale *
+         static_cast<float>(group.codes[col / kQuadColumns][row][col % kQuadColumns] - kQ8Zero);
+}
+
+float decode(const Q4Group& group, int64_t row, int64_t col) {
+  const int64_t block = col / kBlockColumns;
+  const uint16_t bits = group.scales[block][row];
+  const int codes = group.codes[col / kQuadColumns % kQuadsPerBlock][row][col % kQuadColumns];
+  const int code = block == 0 ? codes & 15 : codes >> 4;
+  return f16_to_float(q4_scale_bits(bits)) * static_cast<float>(kQ4Grid[code] + q4_shift(bits));
+}
+
+template <typename Group>
+void decode_row(const PackedLayout& layout, std::span<const std::byte> packed, int64_t row,
+                std::span<float> out) {
+  const std::byte* from =
+      packed.data() + static_cast<size_t>(row / PackedLayout::kPanelRows) * layout.panel_bytes();
+  for (int64_t first = 0; first < layout.cols; first += kGroupColumns, from += sizeof(Group)) {
+    Group group;
+    std::memcpy(&group, from, sizeof(group));
+    const int64_t count = std::min<int64_t>(kGroupColumns, layout.cols - first);
+    for (int64_t col = 0; col < count; ++col) {
+      out[static_cast<size_t>(first + col)] = decode(group, row % PackedLayout::kPanelRows, col);
+    }
+  }
+}
+
 }  // namespace
+
+int64_t PackedLayout::k_group() const {
+  if (is_quantized(dtype)) return kGroupColumns;
+  return dtype == DType::kBF16 ? 2 : 1;
+}
+
+size_t PackedLayout::group_bytes() const {
+  if (dtype == DType::kQ8) return sizeof(Q8Group);
+  if (dtype == DType::kQ4) return sizeof(Q4Group);
+  return static_cast<size_t>(kPanelRows * k_group()) * element_bytes(dtype);
+}
 
 int64_t PackedLayout::index(int64_t row, int64_t col) const {
   const int64_t group = k_group();
@@ -149,6 +194,10 @@ void unpack_row(const PackedLayout& layout, std::span<const std::byte> packed, i
       return unpack<uint16_t>(layout, packed, row, out, f16_to_float);
     case DType::kBF16:
       return unpack<uint16_t>(layout, packed, row, out, bf16_to_float);
+    case DType::kQ8:
+      return decode_row<Q8Group>(layout, packed, row, out);
+    case DType::kQ4:
+      return decode_row<Q4Group>(layout, packed, row, out);
   }
 }
 

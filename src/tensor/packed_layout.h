@@ -12,7 +12,7 @@
 // So a 64-byte load gives 16 rows at one (f32) or two (bf16) columns, a product adds along k in
 // order and never across lanes, and 256-bit and 128-bit units take the same bytes in halves and
 // quarters. Pairs of bf16 are what the dot-product instructions take, and widening one is a shift
-// or a mask.
+// or a mask. The groups of a quantised matrix are those of tensor/block_formats.h.
 #pragma once
 
 #include <cstddef>
@@ -38,19 +38,20 @@ struct PackedLayout {
   int64_t rows;
   int64_t cols;
 
-  int64_t k_group() const { return dtype == DType::kBF16 ? 2 : 1; }
-  int64_t padded_cols() const { return (cols + k_group() - 1) / k_group() * k_group(); }
+  int64_t k_group() const;     // Columns of a group.
+  size_t group_bytes() const;  // Of a panel's 16 rows.
+  int64_t num_groups() const { return (cols + k_group() - 1) / k_group(); }
+  int64_t padded_cols() const { return num_groups() * k_group(); }
   int64_t num_panels() const { return (rows + kPanelRows - 1) / kPanelRows; }
-  size_t panel_bytes() const {
-    return static_cast<size_t>(kPanelRows * padded_cols()) * element_bytes(dtype);
-  }
+  size_t panel_bytes() const { return static_cast<size_t>(num_groups()) * group_bytes(); }
   size_t total_bytes() const { return static_cast<size_t>(num_panels()) * panel_bytes(); }
-  // The offset of W[row, col] in elements.
+  // The offset of W[row, col] in elements, of a type that isn't quantised.
   int64_t index(int64_t row, int64_t col) const;
 };
 
-// Packs whole panels. `rows` holds the panel's rows in order, each of layout.cols values as float;
-// fewer than 16 at the end of the matrix. `out` is one panel.
+// Packs whole panels of a type that isn't quantised (tensor/quantize.h does those). `rows` holds
+// the panel's rows in order, each of layout.cols values as float; fewer than 16 at the end of the
+// matrix. `out` is one panel.
 void pack_panel(const PackedLayout& layout, std::span<const std::span<const float>> rows,
                 std::span<std::byte> out);
 
@@ -59,7 +60,7 @@ void pack_panel(const PackedLayout& layout, std::span<const std::span<const floa
 void pack_panel_bytes(const PackedLayout& layout, std::span<const std::span<const std::byte>> rows,
                       std::span<std::byte> out);
 
-// Row `row` as float. out: [cols].
+// Row `row` as float, of any type. out: [cols].
 void unpack_row(const PackedLayout& layout, std::span<const std::byte> packed, int64_t row,
                 std::span<float> out);
 

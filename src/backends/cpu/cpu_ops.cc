@@ -122,7 +122,11 @@ void CpuOps::multiply(const PackedTokens& x, const Product& product, PanelRange 
       return kernels_.matmul_f16(args);
     case DType::kBF16:
       return kernels_.matmul_bf16(args);
+    case DType::kQ8:
+    case DType::kQ4:
+      break;
   }
+  TRTMC_CHECK(false, "quantised weights have no kernel yet");
 }
 
 void CpuOps::multiply_all(const PackedTokens& x, std::span<const Product> products) {

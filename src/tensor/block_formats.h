@@ -1,0 +1,61 @@
+// The block formats of quantised weights: what the bytes of a panel mean, for the host and for a
+// device. Plain structs and constants only; docs/bundle_format.md is normative.
+//
+// A quantised matrix lies in the panels of tensor/packed_layout.h: 16 rows, their columns in groups
+// of 64. A group is two blocks of 32 columns, and each row has a scale of its own in each block.
+// Codes come in quads, four columns of one row side by side, which is what the byte dot products of
+// every CPU add up at once; the 16 rows of a quad of columns are one line of 64 bytes. Scales come
+// first, one line for both blocks. So whatever is read begins at a line.
+//
+//   q8  value = scale * (code - 128), codes of 8 bits: 8.5 bits a weight
+//   q4  value = scale * (kQ4Grid[code] + shift), codes of 4 bits: 4.5 bits a weight
+//
+// A q4 scale gives its lowest bits to the shift of its block and row, which moves the grid for
+// values that don't lie around zero; the bits left are far finer than the codes are.
+#pragma once
+
+#include <cstdint>
+
+namespace trtmc {
+
+constexpr int kBlockRows = 16;     // Of a panel.
+constexpr int kBlockColumns = 32;  // That share a scale.
+constexpr int kGroupColumns = 64;  // Two blocks.
+constexpr int kQuadColumns = 4;
+constexpr int kQuadsPerBlock = kBlockColumns / kQuadColumns;
+
+struct Q8Group {
+  uint16_t scales[2][kBlockRows];                               // f16, by block.
+  uint8_t codes[2 * kQuadsPerBlock][kBlockRows][kQuadColumns];  // Block 0's quads, then block 1's.
+};
+static_assert(sizeof(Q8Group) == 17 * 64);
+
+// The code that stands for 0: with it dot products of unsigned and signed bytes see weights as they
+// lie, and what is too much is 128 times the sum of the activations, the same for every row.
+constexpr int kQ8Zero = 128;
+
+struct Q4Group {
+  uint16_t scales[2][kBlockRows];  // As below, by block.
+  // Quad i of block 0 in the low halves, quad i of block 1 in the high ones.
+  uint8_t codes[kQuadsPerBlock][kBlockRows][kQuadColumns];
+};
+static_assert(sizeof(Q4Group) == 9 * 64);
+
+// A grid that is finer around zero, where most weights of a block are.
+constexpr int8_t kQ4Grid[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                1,    13,   25,  38,  53,  69,  89,  113};
+
+constexpr int kQ4ShiftBits = 4;
+constexpr uint16_t kQ4ShiftMask = (1 << kQ4ShiftBits) - 1;
+constexpr int kQ4ShiftStep = 2;
+
+// Of a q4 scale's 16 bits: the f16 that they are without the lowest, and the shift in units of the
+// grid, -16 to 14 in steps of 2.
+constexpr uint16_t q4_scale_bits(uint16_t bits) {
+  return bits & static_cast<uint16_t>(~kQ4ShiftMask);
+}
+constexpr int q4_shift(uint16_t bits) {
+  return ((bits & kQ4ShiftMask) - (1 << (kQ4ShiftBits - 1))) * kQ4ShiftStep;
+}
+
+}  // namespace trtmc
