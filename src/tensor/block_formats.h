@@ -58,4 +58,11 @@ constexpr int q4_shift(uint16_t bits) {
   return ((bits & kQ4ShiftMask) - (1 << (kQ4ShiftBits - 1))) * kQ4ShiftStep;
 }
 
+// What is written for columns and rows that the matrix doesn't have, and for blocks of zeros: a
+// scale of 0 with the shift 0, and this code, whose point of the grid is positive.
+constexpr int kQ4NoCode = 8;
+
+// No quantised weight is larger: f16's largest value.
+constexpr float kMaxQuantizedMagnitude = 65504;
+
 }  // namespace trtmc

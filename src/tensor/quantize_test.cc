@@ -1,0 +1,293 @@
+#include "tensor/quantize.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tensor/block_formats.h"
+#include "tensor/q4_search.h"
+
+namespace trtmc {
+namespace {
+
+using Matrix = std::vector<std::vector<float>>;
+
+std::vector<std::byte> quantize(const PackedLayout& layout, const Matrix& matrix) {
+  std::vector<std::byte> packed(layout.total_bytes(), std::byte{0xa5});
+  for (size_t panel = 0; panel < static_cast<size_t>(layout.num_panels()); ++panel) {
+    const size_t first = panel * kBlockRows;
+    const std::vector<std::span<const float>> rows(
+        matrix.begin() + static_cast<ptrdiff_t>(first),
+        matrix.begin() + static_cast<ptrdiff_t>(std::min(first + kBlockRows, matrix.size())));
+    quantize_panel(layout, rows,
+                   std::span(packed).subspan(panel * layout.panel_bytes(), layout.panel_bytes()));
+  }
+  return packed;
+}
+
+Matrix decode(const PackedLayout& layout, std::span<const std::byte> packed) {
+  Matrix matrix(static_cast<size_t>(layout.rows),
+                std::vector<float>(static_cast<size_t>(layout.cols)));
+  for (int64_t row = 0; row < layout.rows; ++row) {
+    unpack_row(layout, packed, row, matrix[static_cast<size_t>(row)]);
+  }
+  return matrix;
+}
+
+Matrix decoded(DType dtype, const Matrix& matrix) {
+  const PackedLayout layout{dtype, static_cast<int64_t>(matrix.size()),
+                            static_cast<int64_t>(matrix[0].size())};
+  return decode(layout, quantize(layout, matrix));
+}
+
+Matrix normal(size_t rows, size_t cols, float deviation, unsigned seed = 1) {
+  std::mt19937 random(seed);
+  Matrix matrix(rows, std::vector<float>(cols));
+  for (auto& row : matrix) {
+    // Twelve uniform numbers: the library's own normal_distribution is another one elsewhere.
+    for (float& value : row) {
+      float sum = -6;
+      for (int i = 0; i < 12; ++i) sum += static_cast<float>(random() >> 8) * 0x1p-24F;
+      value = sum * deviation;
+    }
+  }
+  return matrix;
+}
+
+template <typename Group>
+Group first_group(std::span<const std::byte> packed) {
+  Group group;
+  std::memcpy(&group, packed.data(), sizeof(group));
+  return group;
+}
+
+// The weighted squared error that the q4 search makes small, in double: tensor/q4_search.h.
+double weighted_error(std::span<const float> x, std::span<const float> y) {
+  double squares = 0;
+  for (const float value : x) squares += double{value} * value;
+  const double floor = 4 * squares / static_cast<double>(x.size());
+  double error = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double off = double{y[i]} - x[i];
+    error += (double{x[i]} * x[i] + floor) * off * off;
+  }
+  return error;
+}
+
+TEST(Quantize, Q8ScalesByTheLargestMagnitude) {
+  // 127 / 127 = 1; 0.5 and 1.5 lie between two codes and go to the even one.
+  const PackedLayout layout{DType::kQ8, 1, 6};
+  const auto packed = quantize(layout, {{-127, 0.5F, 1.5F, 3, -2.6F, 100}});
+  const auto group = first_group<Q8Group>(packed);
+  EXPECT_EQ(group.scales[0][0], 0x3c00);  // 1.0
+  EXPECT_THAT(std::vector<int>(group.codes[0][0], group.codes[0][0] + 4),
+              ::testing::ElementsAre(1, 128, 130, 131));
+  EXPECT_THAT(std::vector<int>(group.codes[1][0], group.codes[1][0] + 4),
+              ::testing::ElementsAre(125, 228, 128, 128));
+  EXPECT_EQ(decode(layout, packed)[0], (std::vector<float>{-127, 0, 2, 3, -3, 100}));
+}
+
+TEST(Quantize, Q8HasAScaleForEachRowAndBlock) {
+  Matrix matrix(3, std::vector<float>(70, 0.0F));
+  matrix[0][31] = 127;
+  matrix[0][32] = 254;
+  matrix[2][69] = -63.5F;
+  const PackedLayout layout{DType::kQ8, 3, 70};
+  const auto packed = quantize(layout, matrix);
+  const auto group = first_group<Q8Group>(packed);
+  EXPECT_EQ(group.scales[0][0], 0x3c00);
+  EXPECT_EQ(group.scales[1][0], 0x4000);  // 2.0
+  EXPECT_EQ(group.scales[0][2], 0);
+  EXPECT_EQ(decode(layout, packed), matrix);
+}
+
+TEST(Quantize, Q8IsWithinHalfAScaleOfEveryValue) {
+  const Matrix matrix = normal(33, 97, 0.02F);
+  const Matrix back = decoded(DType::kQ8, matrix);
+  for (size_t row = 0; row < matrix.size(); ++row) {
+    for (size_t first = 0; first < 97; first += 32) {
+      float largest = 0;
+      const size_t last = std::min<size_t>(97, first + 32);
+      for (size_t i = first; i < last; ++i) largest = std::max(largest, std::fabs(matrix[row][i]));
+      // Half a step; the scale's rounding to 11 bits adds 127 / 2048 of one to the largest.
+      for (size_t i = first; i < last; ++i) {
+        EXPECT_NEAR(back[row][i], matrix[row][i], largest / 127 * (0.5F + 0.0625F));
+      }
+    }
+  }
+}
+
+TEST(Quantize, Q4TakesPointsOfTheGridAsTheyAre) {
+  // Every point of the grid moved by 6, times 2^-10: a block that q4 holds exactly.
+  Matrix matrix(1, std::vector<float>(32));
+  for (size_t i = 0; i < 32; ++i) {
+    matrix[0][i] = static_cast<float>(kQ4Grid[i % 16] + 6) * 0x1p-10F;
+  }
+  const PackedLayout layout{DType::kQ4, 1, 32};
+  const auto packed = quantize(layout, matrix);
+  const auto group = first_group<Q4Group>(packed);
+  EXPECT_EQ(group.scales[0][0], 0x1400 | (6 / kQ4ShiftStep + 8));
+  for (int i = 0; i < 32; ++i) EXPECT_EQ(group.codes[i / 4][0][i % 4] & 15, i % 16);
+  EXPECT_EQ(decode(layout, packed), matrix);
+}
+
+TEST(Quantize, Q4TurnsTheGridRoundForALongPositiveEnd) {
+  Matrix matrix(1, std::vector<float>(32));
+  for (size_t i = 0; i < 32; ++i) matrix[0][i] = static_cast<float>(kQ4Grid[i % 16]) * -0x1p-10F;
+  EXPECT_EQ(decoded(DType::kQ4, matrix), matrix);
+}
+
+// All storable scales about the best one, all shifts, with the nearest code to each value.
+double least_error(std::span<const float> x) {
+  float largest = 0;
+  for (const float value : x) largest = std::max(largest, std::fabs(value));
+  double least = std::numeric_limits<double>::infinity();
+  for (uint32_t bits = 0; bits < 0x8000; bits += 1 << kQ4ShiftBits) {
+    const float magnitude = f16_to_float(static_cast<uint16_t>(bits));
+    if (magnitude < largest / 200 || magnitude > largest / 60) continue;
+    for (const float scale : {magnitude, -magnitude}) {
+      for (int shift = 0; shift < 1 << kQ4ShiftBits; ++shift) {
+        const int moved = (shift - (1 << (kQ4ShiftBits - 1))) * kQ4ShiftStep;
+        std::vector<float> y(x.size());
+        for (size_t i = 0; i < x.size(); ++i) {
+          float best = std::numeric_limits<float>::infinity();
+          for (const int8_t point : kQ4Grid) {
+            const float value = scale * static_cast<float>(point + moved);
+            if (std::fabs(value - x[i]) < std::fabs(best - x[i])) best = value;
+          }
+          y[i] = best;
+        }
+        least = std::min(least, weighted_error(x, y));
+      }
+    }
+  }
+  return least;
+}
+
+TEST(Quantize, Q4IsNearTheBestOfAllScalesAndShifts) {
+  const Matrix matrix = normal(16, 32, 0.02F, 5);
+  const Matrix back = decoded(DType::kQ4, matrix);
+  double ours = 0, best = 0;
+  for (size_t row = 0; row < matrix.size(); ++row) {
+    const double error = weighted_error(matrix[row], back[row]);
+    const double least = least_error(matrix[row]);
+    EXPECT_GE(error, least * (1 - 1e-4)) << row;  // Else the search here misses something.
+    ours += error;
+    best += least;
+  }
+  EXPECT_LT(ours, 1.05 * best);
+}
+
+struct OddShape {
+  const char* name;
+  size_t rows, cols;
+};
+
+class QuantizeOddShape : public ::testing::TestWithParam<OddShape> {};
+
+TEST_P(QuantizeOddShape, EveryWeightDecodesNearItselfAndNothingElseMatters) {
+  const Matrix matrix = normal(GetParam().rows, GetParam().cols, 0.02F);
+  const std::pair<DType, double> bounds[] = {{DType::kQ8, 1e-4}, {DType::kQ4, 1e-2}};
+  for (const auto& [dtype, bound] : bounds) {
+    const Matrix back = decoded(dtype, matrix);
+    double error = 0, squares = 0;
+    for (size_t row = 0; row < matrix.size(); ++row) {
+      for (size_t i = 0; i < matrix[row].size(); ++i) {
+        const double off = double{back[row][i]} - matrix[row][i];
+        error += off * off;
+        squares += double{matrix[row][i]} * matrix[row][i];
+      }
+    }
+    EXPECT_LT(error, bound * squares) << dtype_name(dtype);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, QuantizeOddShape,
+                         ::testing::Values(OddShape{"one", 1, 1}, OddShape{"a_row", 1, 64},
+                                           OddShape{"a_column", 17, 1}, OddShape{"odd", 31, 33},
+                                           OddShape{"half_a_group", 16, 96},
+                                           OddShape{"groups", 48, 128}),
+                         [](const auto& test) { return test.param.name; });
+
+class QuantizeTo : public ::testing::TestWithParam<DType> {};
+
+TEST_P(QuantizeTo, ZerosAreExact) {
+  const PackedLayout layout{GetParam(), 5, 40};
+  const Matrix zeros(5, std::vector<float>(40, -0.0F));
+  const auto back = decode(layout, quantize(layout, zeros));
+  for (const auto& row : back) {
+    for (const float value : row) EXPECT_EQ(std::bit_cast<uint32_t>(value), 0U);
+  }
+}
+
+TEST_P(QuantizeTo, ValuesBelowEveryScaleBecomeZero) {
+  const Matrix tiny(2, std::vector<float>(32, 1e-9F));
+  EXPECT_EQ(decoded(GetParam(), tiny), Matrix(2, std::vector<float>(32, 0.0F)));
+}
+
+TEST_P(QuantizeTo, HoldsTheLargestWeights) {
+  Matrix matrix(1, std::vector<float>(32, 65504));
+  matrix[0][3] = -65504;
+  for (const float value : decoded(GetParam(), matrix)[0]) {
+    EXPECT_NEAR(std::fabs(value), 65504, 65504 * 0.02);
+  }
+}
+
+// Of rows that a panel lacks too, whatever lay in `out`.
+TEST_P(QuantizeTo, TheSameWeightsGiveTheSameBytes) {
+  const PackedLayout layout{GetParam(), 19, 45};
+  const Matrix matrix = normal(19, 45, 1.0F);
+  EXPECT_EQ(quantize(layout, matrix), quantize(layout, matrix));
+}
+
+TEST_P(QuantizeTo, ARowDoesNotDependOnItsNeighbours) {
+  Matrix matrix = normal(16, 64, 0.02F);
+  const Matrix back = decoded(GetParam(), matrix);
+  EXPECT_EQ(decoded(GetParam(), {matrix[5]})[0], back[5]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, QuantizeTo, ::testing::Values(DType::kQ8, DType::kQ4),
+                         [](const auto& test) { return std::string(dtype_name(test.param)); });
+
+TEST(Quantize, EverySearchGivesTheSameBits) {
+  std::vector<std::pair<const char*, Q4Search>> searches;
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2")) searches.emplace_back("avx2", avx2::search_q4);
+  if (q4_search() == avx512::search_q4) searches.emplace_back("avx512", avx512::search_q4);
+#endif
+  for (const float deviation : {3e-5F, 0.02F, 9000.0F}) {
+    const Matrix matrix = normal(kBlockRows, kBlockColumns, deviation);
+    for (const int columns : {kBlockColumns, 5}) {
+      Q4Block block{};
+      block.columns = columns;
+      for (int row = 0; row < kBlockRows; ++row) {
+        for (int i = 0; i < columns; ++i) {
+          block.values[i][row] = matrix[static_cast<size_t>(row)][static_cast<size_t>(i)];
+        }
+      }
+      Q4Encoding expected{}, encoding{};
+      generic::search_q4(block, expected);
+      for (const auto& [name, search] : searches) {
+        search(block, encoding);
+        EXPECT_EQ(std::memcmp(&expected, &encoding, sizeof(expected)), 0) << name;
+      }
+    }
+  }
+}
+
+TEST(Quantize, SaysWhatQuantisedTypesCanHold) {
+  EXPECT_TRUE(is_quantizable(std::vector<float>{0, -65504, 65504, 1e-40F}));
+  for (const float value : {65536.0F, -65536.0F, std::numeric_limits<float>::infinity(),
+                            std::numeric_limits<float>::quiet_NaN()}) {
+    EXPECT_FALSE(is_quantizable(std::vector<float>{0, value, 0})) << value;
+  }
+}
+
+}  // namespace
+}  // namespace trtmc
