@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "builder/text_assets.h"
 #include "bundle/bundle_writer.h"
+#include "bundle/quant_scheme.h"
 #include "model/rope_table.h"
 
 namespace trtmc {
@@ -79,7 +80,8 @@ CheckpointTensor find_tensor(const Checkpoint& checkpoint, const std::string& na
 }
 
 // The sources' rows, one below the other, must make the rule's shape.
-PlannedTensor plan_tensor(const Checkpoint& checkpoint, const TensorRule& rule) {
+PlannedTensor plan_tensor(const Checkpoint& checkpoint, const TensorRule& rule,
+                          const std::string& quantization) {
   PlannedTensor planned{.key = rule.key,
                         .sources = rule.sources,
                         .encodings = {},
@@ -107,7 +109,7 @@ PlannedTensor plan_tensor(const Checkpoint& checkpoint, const TensorRule& rule) 
     rows += expected[0];
   }
   if (!is_norm(rule.key.role)) {
-    planned.dtype = *dtype;
+    planned.dtype = quantized_type(quantization, rule.key.role).value_or(*dtype);
     planned.layout = TensorLayout::kPanels16;
   }
   return planned;
@@ -115,7 +117,8 @@ PlannedTensor plan_tensor(const Checkpoint& checkpoint, const TensorRule& rule) 
 
 // In the bundle's order. A rule missing or one too many is the family's bug.
 std::vector<PlannedTensor> plan_tensors(const Checkpoint& checkpoint, const DecoderSpec& spec,
-                                        const std::vector<TensorRule>& rules) {
+                                        const std::vector<TensorRule>& rules,
+                                        const std::string& quantization) {
   const std::vector<TensorKey> keys = tensor_keys(spec);
   TRTMC_CHECK(rules.size() == keys.size(), "a family has one rule for each tensor");
   std::vector<PlannedTensor> tensors;
@@ -125,7 +128,7 @@ std::vector<PlannedTensor> plan_tensors(const Checkpoint& checkpoint, const Deco
     });
     TRTMC_CHECK(rule != rules.end() && rule->shape == tensor_shape(spec, key),
                 "a family's rule has the tensor's shape");
-    tensors.push_back(plan_tensor(checkpoint, *rule));
+    tensors.push_back(plan_tensor(checkpoint, *rule, quantization));
   }
   return tensors;
 }
@@ -190,6 +193,27 @@ void account_for_others(const Checkpoint& checkpoint, const ModelFamily& family,
           fmt::join(unknown.begin(), unknown.begin() + static_cast<ptrdiff_t>(shown), "\", \""),
           unknown.size() > shown ? ", …" : ""),
       "building without them would change the model's answers");
+}
+
+// A GGUF's own blocks are decoded and quantised again, since they mean other values than ours can.
+void warn_of_second_rounding(const std::vector<PlannedTensor>& tensors,
+                             std::vector<std::string>& warnings) {
+  const auto rounded_already = [](const std::string& encoding) {
+    return encoding != "F32" && encoding != "F16" && encoding != "BF16";
+  };
+  size_t count = 0;
+  const std::string* encoding = nullptr;
+  for (const PlannedTensor& tensor : tensors) {
+    if (!is_quantized(tensor.dtype)) continue;
+    const auto found = std::ranges::find_if(tensor.encodings, rounded_already);
+    if (found == tensor.encodings.end()) continue;
+    if (++count == 1) encoding = &*found;
+  }
+  if (count == 0) return;
+  warnings.push_back(fmt::format(
+      "{} of {} tensors are quantised in the checkpoint already (\"{}\"): they are decoded and "
+      "quantised again, which loses more than quantising the original weights would",
+      count, tensors.size(), *encoding));
 }
 
 std::vector<FileHash> list_files(const Checkpoint& checkpoint) {
@@ -262,8 +286,9 @@ BuildPlan plan_build(std::shared_ptr<const Checkpoint> checkpoint, const BuildOp
                  .bundle_bytes = 0};
   const Checkpoint& source = *plan.checkpoint;
   const DecoderSpec spec = plan_spec(family, source.config(), options, plan.warnings);
-  plan.tensors = plan_tensors(source, spec, family.tensor_rules(spec));
+  plan.tensors = plan_tensors(source, spec, family.tensor_rules(spec), options.quantization);
   account_for_others(source, family, spec, plan.tensors, plan.warnings);
+  warn_of_second_rounding(plan.tensors, plan.warnings);
   for (const PlannedTensor& tensor : plan.tensors) {
     plan.parameters += static_cast<uint64_t>(num_elements(tensor.shape));
   }
@@ -277,7 +302,7 @@ BuildPlan plan_build(std::shared_ptr<const Checkpoint> checkpoint, const BuildOp
                    .source_files = list_files(source),
                    .unicode_version = {},
                    .spec = spec,
-                   .quantization = "none",
+                   .quantization = options.quantization,
                    .stop_ids = std::move(defaults.stop_ids),
                    .default_sampling = std::move(defaults.sampling),
                    .markers = family.markers(source),

@@ -17,6 +17,7 @@ struct BuildOptions {
   std::string family = {};                 // Empty: by the checkpoint's architecture.
   std::optional<int> context_length = {};  // Overrides max_position_embeddings.
   std::optional<double> yarn_factor = {};  // --rope-scaling yarn:2.0
+  std::string quantization = "none";       // One of quant_schemes().
   // A file in place of the checkpoint's own.
   std::optional<std::filesystem::path> chat_template = {};
   std::string source_name = {};  // Recorded; empty: the folder's name.
@@ -27,7 +28,7 @@ struct PlannedTensor {
   TensorKey key;
   std::vector<std::string> sources;
   std::vector<std::string> encodings;  // How the checkpoint keeps each source: "BF16", "Q4_K".
-  DType dtype;                         // As stored: the values exactly.
+  DType dtype;                         // As stored: the values exactly, unless it is quantised.
   TensorLayout layout;
   Shape shape;
 };

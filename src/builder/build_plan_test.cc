@@ -90,6 +90,19 @@ TEST_F(Plan, SaysWhereEachTensorComesFromAndHowItIsStored) {
   EXPECT_EQ(norm.layout, TensorLayout::kPlain);
 }
 
+TEST_F(Plan, QuantisesByRole) {
+  write();
+  const BuildPlan plan = this->plan({.quantization = "q4"});
+  EXPECT_EQ(plan.manifest.quantization, "q4");
+  EXPECT_THAT(plan.warnings, IsEmpty());
+  for (const PlannedTensor& tensor : plan.tensors) {
+    const DType expected = is_norm(tensor.key.role)              ? DType::kF32
+                           : tensor.key.role == Role::kEmbedding ? DType::kQ8
+                                                                 : DType::kQ4;
+    EXPECT_EQ(tensor.dtype, expected) << to_string(tensor.key);
+  }
+}
+
 TEST_F(Plan, CountsParameters) {
   write({.num_layers = 2,
          .hidden_size = 64,

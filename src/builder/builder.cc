@@ -9,6 +9,8 @@
 #include "base/error.h"
 #include "builder/parallel_tasks.h"
 #include "bundle/bundle_writer.h"
+#include "tensor/block_formats.h"
+#include "tensor/quantize.h"
 
 namespace trtmc {
 namespace {
@@ -113,6 +115,62 @@ void write_panels(const PlannedTensor& planned, SourceRows& source, Advance adva
   }
 }
 
+// Rows as floats that a quantised type can hold.
+class QuantizableRows {
+ public:
+  QuantizableRows(const PlannedTensor& planned, SourceRows& source)
+      : name_(planned.sources.front()),
+        source_(source),
+        cols_(static_cast<size_t>(planned.shape[1])),
+        values_(static_cast<size_t>(PackedLayout::kPanelRows) * cols_) {}
+
+  // Rows [first, last) of a panel, which live until the next call.
+  std::vector<std::span<const float>> read(int64_t first, int64_t last) {
+    size_t at = 0;
+    source_.for_each_part(first, last, [&](std::span<const std::byte> part, DType dtype) {
+      const size_t count = part.size() / element_bytes(dtype);
+      read_floats({dtype, {static_cast<int64_t>(count)}, part}, 0,
+                  std::span(values_).subspan(at, count));
+      at += count;
+    });
+    std::vector<std::span<const float>> rows;
+    for (size_t start = 0; start < at; start += cols_) {
+      rows.emplace_back(std::span(values_).subspan(start, cols_));
+      if (!is_quantizable(rows.back())) refuse(first + static_cast<int64_t>(rows.size()) - 1);
+    }
+    return rows;
+  }
+
+ private:
+  [[noreturn]] void refuse(int64_t row) const {
+    throw Error(ErrorCode::kUnsupported,
+                fmt::format("tensor \"{}\": row {} has a weight that is not finite or beyond {}, "
+                            "which no quantised type holds",
+                            name_, row, kMaxQuantizedMagnitude),
+                "build it without --quant, which keeps every weight as it is");
+  }
+
+  const std::string& name_;
+  SourceRows& source_;
+  size_t cols_;
+  std::vector<float> values_;  // Of a panel.
+};
+
+// A matrix of a quantised type, panel by panel.
+void write_quantized(const PlannedTensor& planned, SourceRows& source, Advance advance,
+                     FunctionRef<void(std::span<const std::byte>)> write) {
+  const PackedLayout layout{planned.dtype, planned.shape[0], planned.shape[1]};
+  QuantizableRows floats(planned, source);
+  std::vector<std::byte> panel(layout.panel_bytes());
+  for (int64_t first = 0; first < layout.rows; first += PackedLayout::kPanelRows) {
+    const int64_t last = std::min(first + PackedLayout::kPanelRows, layout.rows);
+    quantize_panel(layout, floats.read(first, last), panel);
+    write(panel);
+    source.release(first, last);
+    advance(panel.size());
+  }
+}
+
 // A vector, as f32.
 void write_floats(const PlannedTensor& planned, SourceRows& source, Advance advance,
                   FunctionRef<void(std::span<const std::byte>)> write) {
@@ -128,7 +186,9 @@ void write_tensor(const BuildPlan& plan, size_t index, BundleWriter& writer, Adv
   const PlannedTensor& planned = plan.tensors[index];
   SourceRows source(*plan.checkpoint, planned);
   const auto write = [&](std::span<const std::byte> bytes) { writer.append(index, bytes); };
-  if (planned.layout == TensorLayout::kPanels16) {
+  if (is_quantized(planned.dtype)) {
+    write_quantized(planned, source, advance, write);
+  } else if (planned.layout == TensorLayout::kPanels16) {
     write_panels(planned, source, advance, write);
   } else {
     write_floats(planned, source, advance, write);

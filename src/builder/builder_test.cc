@@ -3,10 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <limits>
 #include <thread>
 
 #include "base/error.h"
 #include "checkpoint/hf_directory.h"
+#include "tensor/quantize.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_checkpoint.h"
 
@@ -102,6 +105,79 @@ INSTANTIATE_TEST_SUITE_P(
                             .vocab_size = 331,
                             .tied = false}}),
     [](const auto& test) { return test.param.name; });
+
+// What quantize_panel() makes of a matrix of the checkpoint.
+std::vector<std::byte> quantized(const PackedLayout& layout, std::span<const float> values) {
+  std::vector<std::byte> packed;
+  std::vector<std::byte> panel(layout.panel_bytes());
+  const auto cols = static_cast<size_t>(layout.cols);
+  for (size_t first = 0; first < values.size(); first += 16 * cols) {
+    std::vector<std::span<const float>> rows;
+    for (size_t at = first; at < std::min(first + 16 * cols, values.size()); at += cols) {
+      rows.emplace_back(values.subspan(at, cols));
+    }
+    quantize_panel(layout, rows, panel);
+    packed.insert(packed.end(), panel.begin(), panel.end());
+  }
+  return packed;
+}
+
+class Quantized : public Build, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(Quantized, EachWeightHasTheTypeOfItsRoleAndTheValuesOfTheCheckpoint) {
+  const TinyCheckpointOptions options{.hidden_size = 44,
+                                      .intermediate_size = 75,
+                                      .num_heads = 2,
+                                      .num_kv_heads = 1,
+                                      .vocab_size = 331,
+                                      .tied = false};
+  write_tiny_checkpoint(checkpoint(), options);
+  const BuildPlan plan = plan_build(open_hf_directory(checkpoint()), {.quantization = GetParam()});
+  build(plan, "one.trtmc", 1);
+  build(plan, "three.trtmc", 3);
+  EXPECT_EQ(read_file(output("one.trtmc")), read_file(output("three.trtmc")));
+  const Bundle bundle(output("one.trtmc"));
+  EXPECT_EQ(bundle.manifest().quantization, GetParam());
+  EXPECT_EQ(bundle.file_bytes(), plan.bundle_bytes);
+  const auto weights = tiny_weights(options);
+  for (const PlannedTensor& tensor : plan.tensors) {
+    std::vector<float> values = weights.at(tensor.sources.at(0));
+    for (float& value : values) value = rounded(value, options.dtype);
+    const WeightView weight = bundle.weight(tensor.key);
+    if (is_norm(tensor.key.role)) {
+      EXPECT_EQ(values_of(bundle, tensor.key), values) << to_string(tensor.key);
+    } else {
+      const bool vocabulary =
+          tensor.key.role == Role::kEmbedding || tensor.key.role == Role::kLmHead;
+      EXPECT_EQ(dtype_name(weight.dtype), vocabulary ? "q8" : GetParam());
+      EXPECT_TRUE(std::ranges::equal(weight.bytes, quantized(weight.packed(), values)))
+          << to_string(tensor.key);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Schemes, Quantized, ::testing::Values("q8", "q4"),
+                         [](const auto& test) { return test.param; });
+
+TEST_F(Build, AWeightThatIsNotFiniteIsNotQuantised) {
+  write_tiny_checkpoint(checkpoint(), {.dtype = DType::kF32});
+  std::string file = read_file(checkpoint() / "model.safetensors");
+  const std::string name = "model.layers.0.mlp.down_proj.weight";
+  const size_t at = file.find(as_text(open_hf_directory(checkpoint())->tensor(name)->bytes));
+  const float infinity = std::numeric_limits<float>::infinity();
+  std::memcpy(file.data() + at + 165 * sizeof(float), &infinity, sizeof(float));  // Row 1 of 160.
+  write_text(checkpoint() / "model.safetensors", file);
+  try {
+    build(plan_build(open_hf_directory(checkpoint()), {.quantization = "q4"}));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
+    EXPECT_THAT(error.what(),
+                HasSubstr("down_proj.weight\": row 1 has a weight that is not finite or "
+                          "beyond 65504"));
+  }
+  EXPECT_TRUE(left_nothing());
+}
 
 TEST_F(Build, CarriesTokenizerAndTemplate) {
   const BuildPlan plan = this->plan({.chat_template = "{{ messages[0].content }}"});

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "bundle/quant_scheme.h"
 
 namespace trtmc {
 namespace {
@@ -160,18 +161,28 @@ void check_places(std::span<const Section> sections, uint64_t start, uint64_t fi
   }
 }
 
-void check_tensor(const DecoderSpec& spec, const TensorKey& key, const Section& section) {
-  const Shape shape = tensor_shape(spec, key);
+// Whether a tensor of this role may have this type: what the scheme says, or what a checkpoint can
+// have had.
+bool may_have(const Manifest& manifest, Role role, DType dtype) {
+  if (is_norm(role)) return dtype == DType::kF32;
+  const std::optional<DType> quantized = quantized_type(manifest.quantization, role);
+  return quantized ? dtype == *quantized : dtype <= DType::kBF16;
+}
+
+void check_tensor(const Manifest& manifest, const TensorKey& key, const Section& section) {
+  const Shape shape = tensor_shape(manifest.spec, key);
   const bool norm = is_norm(key.role);
   if (section.kind != SectionKind::kTensor || section.shape != shape) {
     corrupt(fmt::format("section \"{}\" has shape {}, the model needs {}", section.name,
                         to_string(section.shape), to_string(shape)));
   }
-  if (section.dtype > DType::kBF16 || (norm && section.dtype != DType::kF32) ||
+  if (!may_have(manifest, key.role, section.dtype) ||
       section.layout != (norm ? TensorLayout::kPlain : TensorLayout::kPanels16)) {
-    corrupt(fmt::format("section \"{}\" has type {} and layout {}, which such a tensor can't have",
-                        section.name, static_cast<uint32_t>(section.dtype),
-                        static_cast<uint32_t>(section.layout)));
+    corrupt(fmt::format(
+        "section \"{}\" has type {} and layout {}, which such a tensor can't have where the "
+        "quantization is \"{}\"",
+        section.name, static_cast<uint32_t>(section.dtype), static_cast<uint32_t>(section.layout),
+        manifest.quantization));
   }
   const uint64_t bytes = tensor_section_bytes(section);
   if (section.bytes != bytes) {
@@ -210,7 +221,8 @@ uint64_t tensor_section_bytes(const Section& section) {
   return PackedLayout{section.dtype, section.shape[0], section.shape[1]}.total_bytes();
 }
 
-void check_sections(const DecoderSpec& spec, std::span<const Section> sections) {
+void check_sections(const Manifest& manifest, std::span<const Section> sections) {
+  const DecoderSpec& spec = manifest.spec;
   size_t next = 0;
   if (spec.layers.size() > sections.size()) {
     corrupt(fmt::format("{} layers in {} sections", spec.layers.size(), sections.size()));
@@ -222,7 +234,7 @@ void check_sections(const DecoderSpec& spec, std::span<const Section> sections) 
           "section {} is {}, expected \"{}\"", next,
           next == sections.size() ? "missing" : fmt::format("\"{}\"", sections[next].name), name));
     }
-    check_tensor(spec, key, sections[next++]);
+    check_tensor(manifest, key, sections[next++]);
   }
   if (next < sections.size() && sections[next].name == kTokenizerSection) {
     check_asset(sections[next++], SectionKind::kTokenizer, UINT64_MAX);
@@ -298,7 +310,7 @@ BundleHeader decode_header(std::span<const std::byte> file) {
     std::memcpy(&entry, header.data() + table + i * sizeof entry, sizeof entry);
     result.sections.push_back(to_section(entry, i));
   }
-  check_sections(result.manifest.spec, result.sections);
+  check_sections(result.manifest, result.sections);
   check_places(result.sections, header.size(), file.size());
   return result;
 }

@@ -25,9 +25,9 @@ struct BundleHeader {
   Sha256Digest identity;
 };
 
-// Throws kCorrupt unless the sections are those of a decoder of this spec, in their order: name,
-// kind, type, layout, shape and size of each.
-void check_sections(const DecoderSpec& spec, std::span<const Section> sections);
+// Throws kCorrupt unless the sections are those of a decoder of the manifest's spec and
+// quantization, in their order: name, kind, type, layout, shape and size of each.
+void check_sections(const Manifest& manifest, std::span<const Section> sections);
 
 // The size of a tensor's section. Throws kCorrupt if its shape is out of bounds.
 uint64_t tensor_section_bytes(const Section& section);

@@ -242,6 +242,71 @@ TEST_F(BundleFile, TheTableHoldsTheTensorsOfTheModelInOrder) {
   EXPECT_THAT(complaint([&] { put(file_, first + kShape, uint64_t{0}); }), HasSubstr("dimension"));
 }
 
+class QuantizedBundleFile : public BundleFile {
+ protected:
+  // The scheme's name is as long as another's, so that one can take its place.
+  QuantizedBundleFile() {
+    write_tiny_bundle(path(), {.tied = false, .quantization = "q4"});
+    file_ = read_file(path());
+    header_bytes_ = get<uint64_t>(file_, entry(file_, 0) + kOffset);
+  }
+};
+
+TEST_F(QuantizedBundleFile, HasTheTypesOfItsScheme) {
+  const Bundle bundle(path());
+  EXPECT_EQ(bundle.manifest().quantization, "q4");
+  EXPECT_EQ(bundle.weight({Role::kEmbedding}).dtype, DType::kQ8);
+  EXPECT_EQ(bundle.weight({Role::kLmHead}).dtype, DType::kQ8);
+  EXPECT_EQ(bundle.weight({Role::kAttentionNorm, 0}).dtype, DType::kF32);
+  const WeightView down = bundle.weight({Role::kDownProj, 1});
+  EXPECT_EQ(down.dtype, DType::kQ4);
+  EXPECT_EQ(down.bytes.size(), 2U * 576);  // Two panels of one group: 24 rows, 40 columns.
+  EXPECT_EQ(bundle.weight({Role::kEmbedding}).bytes.size(), 3U * 1088);
+  bundle.verify_hashes();
+}
+
+TEST_F(QuantizedBundleFile, OtherTypesThanItsSchemesAreRefused) {
+  const size_t embedding = entry(file_, 0), norm = entry(file_, 1), q = entry(file_, 2);
+  const auto with_type = [&](size_t at, uint32_t type) {
+    return complaint([&] { put(file_, at + kDType, type); });
+  };
+  EXPECT_THAT(with_type(norm, 4), HasSubstr("attention_norm\" has type 4"));
+  EXPECT_THAT(with_type(norm, 3), HasSubstr("attention_norm\" has type 3"));
+  EXPECT_THAT(with_type(embedding, 4), HasSubstr("embedding\" has type 4"));
+  EXPECT_THAT(with_type(embedding, 2), HasSubstr("embedding\" has type 2"));
+  EXPECT_THAT(with_type(q, 3), HasSubstr("q_proj\" has type 3"));
+  EXPECT_THAT(with_type(q, 2), HasSubstr("quantization is \"q4\""));
+  EXPECT_THAT(with_type(q, 5), HasSubstr("has type 5"));
+  EXPECT_THAT(with_type(q, UINT32_MAX), HasSubstr("has type 4294967295"));
+  EXPECT_THAT(complaint([&] { put(file_, q + kLayout, uint32_t{0}); }), HasSubstr("layout 0"));
+  const std::string q4 = R"("quantization":"q4")";
+  EXPECT_THAT(complaint([&] { replace(file_, q4, R"("quantization":"q8")"); }),
+              HasSubstr("q_proj\" has type 4"));
+}
+
+TEST_F(QuantizedBundleFile, SectionsHaveTheSizeOfTheirGroups) {
+  const size_t q = entry(file_, 2);
+  const auto bytes = get<uint64_t>(file_, q + kBytes);
+  EXPECT_EQ(bytes, 2U * 576);
+  for (const uint64_t wrong : {bytes - 1, bytes + 576, uint64_t{0}, UINT64_MAX}) {
+    EXPECT_THAT(complaint([&] { put(file_, q + kBytes, wrong); }), HasSubstr("of q4 needs 1152"));
+  }
+}
+
+// As an older version does with the schemes of this one.
+TEST_F(QuantizedBundleFile, ASchemeOfANewerVersionIsUnsupportedAndSaysSo) {
+  replace(file_, R"("quantization":"q4")", R"("quantization":"q5")");
+  seal();
+  try {
+    open_and_verify();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
+    EXPECT_THAT(error.what(), HasSubstr("quantization: \"q5\", this version of trtmc reads "
+                                        "\"none\", \"q8\", \"q4\""));
+  }
+}
+
 TEST_F(BundleFile, SectionsNeitherOverlapNorLeaveGapsNorTheFile) {
   const size_t third = entry(file_, 2);
   const auto offset = get<uint64_t>(file_, third + kOffset);

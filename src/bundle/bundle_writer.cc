@@ -29,7 +29,7 @@ Layout lay_out(const Manifest& manifest, std::vector<Section> sections) {
     for (Section& section : sections) {
       if (section.kind == SectionKind::kTensor) section.bytes = tensor_section_bytes(section);
     }
-    check_sections(manifest.spec, sections);
+    check_sections(manifest, sections);
   } catch (const Error& error) {
     throw Error(ErrorCode::kInvalidArgument, error.what(), error.hint());
   }

@@ -1,6 +1,7 @@
 #include "bundle/manifest.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -8,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "bundle/quant_scheme.h"
 
 namespace trtmc {
 namespace {
@@ -229,10 +231,11 @@ void validate(const Manifest& manifest) {
   if (manifest.default_sampling.seed != 0 || !manifest.default_sampling.logit_bias.empty()) {
     refuse("sampling: a seed or a bias, which belong to a request and not to a bundle");
   }
-  if (manifest.quantization != "none") {
+  if (!is_quant_scheme(manifest.quantization)) {
     throw Error(ErrorCode::kUnsupported,
-                fmt::format("quantization: \"{}\", this version of trtmc reads \"none\"",
-                            manifest.quantization));
+                fmt::format("quantization: \"{}\", this version of trtmc reads \"{}\"",
+                            manifest.quantization, fmt::join(quant_schemes(), "\", \"")),
+                "use a newer trtmc, or build the bundle again with this one");
   }
   int64_t previous = -1;
   for (const TokenId id : manifest.stop_ids) {

@@ -31,7 +31,7 @@ struct Manifest {
   std::vector<FileHash> source_files;
   std::string unicode_version;  // Of the tokenizer's character classes.
   DecoderSpec spec;
-  std::string quantization;  // "none", later "q8", "q4", …
+  std::string quantization;  // One of quant_schemes().
   std::vector<TokenId> stop_ids;
   SamplingParams default_sampling;
   OutputMarkers markers;

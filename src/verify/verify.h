@@ -29,7 +29,8 @@ struct VerifyReport {
 
 // Hashes of every section, and the padding between them.
 VerifyReport verify_hashes(const Bundle& bundle);
-// Every stored tensor against the checkpoint's: bit-equal where nothing is quantised; file hashes.
+// Every stored tensor against the checkpoint's: bit-equal, where it is quantised to what quantising
+// the checkpoint's again gives; file hashes.
 VerifyReport verify_checkpoint(const Bundle& bundle, const std::filesystem::path& checkpoint);
 // `backend` against reference on fixed batches of tokens, whole steps. Throws kUnsupported if the
 // model's context is shorter than their longest sequence.

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -7,6 +8,7 @@
 #include "checkpoint/open_checkpoint.h"
 #include "families/model_family.h"
 #include "tensor/packed_layout.h"
+#include "tensor/quantize.h"
 #include "verify/verify.h"
 
 namespace trtmc {
@@ -65,11 +67,35 @@ void read_row(const WeightView& weight, int64_t row, std::span<float> out) {
   }
 }
 
+// Whether quantising the checkpoint's rows again gives the same bytes, which it does on every
+// machine.
+bool same_panels(const WeightView& weight, StackedTensor& stacked) {
+  const PackedLayout layout = weight.packed();
+  const auto width = static_cast<size_t>(layout.cols);
+  std::vector<float> values(static_cast<size_t>(PackedLayout::kPanelRows) * width);
+  std::vector<std::byte> panel(layout.panel_bytes());
+  for (int64_t first = 0, at = 0; first < layout.rows; first += PackedLayout::kPanelRows, ++at) {
+    std::vector<std::span<const float>> rows;
+    for (int64_t row = first; row < std::min(first + PackedLayout::kPanelRows, layout.rows);
+         ++row) {
+      const auto out = std::span(values).subspan(rows.size() * width, width);
+      stacked.read(row, out);
+      if (!is_quantizable(out)) return false;
+      rows.emplace_back(out);
+    }
+    quantize_panel(layout, rows, panel);
+    const std::byte* ours = weight.bytes.data() + static_cast<size_t>(at) * panel.size();
+    if (std::memcmp(ours, panel.data(), panel.size()) != 0) return false;
+  }
+  return true;
+}
+
 // Bit for bit: a zero's sign counts.
 bool same_values(const WeightView& weight, StackedTensor& stacked) {
   const auto width = static_cast<size_t>(weight.shape.back());
   const int64_t rows = num_elements(weight.shape) / weight.shape.back();
   if (!stacked.has_shape(rows, weight.shape.back())) return false;
+  if (is_quantized(weight.dtype)) return same_panels(weight, stacked);
   std::vector<float> ours(width), theirs(width);
   for (int64_t row = 0; row < rows; ++row) {
     read_row(weight, row, ours);

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "bundle/bundle_writer.h"
+#include "bundle/quant_scheme.h"
+#include "tensor/quantize.h"
 
 namespace trtmc {
 namespace {
@@ -27,7 +30,13 @@ class Random {
   uint64_t state_;
 };
 
-Section section_of(const DecoderSpec& spec, const TensorKey& key, DType dtype) {
+// A quantised type stands for the scheme of its name.
+std::string quantization_of(DType dtype) {
+  return is_quantized(dtype) ? std::string(dtype_name(dtype)) : "none";
+}
+
+Section section_of(const DecoderSpec& spec, const TensorKey& key, DType wanted) {
+  const DType dtype = quantized_type(quantization_of(wanted), key.role).value_or(wanted);
   const bool norm = is_norm(key.role);
   const Shape shape = tensor_shape(spec, key);
   const uint64_t bytes = norm ? static_cast<uint64_t>(shape[0]) * sizeof(float)
@@ -61,12 +70,16 @@ void append_matrix(BundleWriter& writer, size_t index, const Section& section, f
       for (float& value : row) value = size * random.next();
       rows.emplace_back(row);
     }
-    pack_panel(layout, rows, panel);
+    if (is_quantized(layout.dtype)) {
+      quantize_panel(layout, rows, panel);
+    } else {
+      pack_panel(layout, rows, panel);
+    }
     writer.append(index, panel);
   }
 }
 
-Manifest manifest_of(const DecoderSpec& spec) {
+Manifest manifest_of(const DecoderSpec& spec, DType dtype) {
   Manifest manifest;
   manifest.family = "smollm3";
   manifest.strategy = "smollm3_decoder_kv_cache";
@@ -74,7 +87,7 @@ Manifest manifest_of(const DecoderSpec& spec) {
   manifest.producer = "trtmc tests";
   manifest.unicode_version = "16.0.0";
   manifest.spec = spec;
-  manifest.quantization = "none";
+  manifest.quantization = quantization_of(dtype);
   manifest.stop_ids = {0};
   return manifest;
 }
@@ -85,7 +98,7 @@ void write_random_bundle(const std::filesystem::path& path, const DecoderSpec& s
                          uint64_t seed) {
   std::vector<Section> sections;
   for (const TensorKey& key : tensor_keys(spec)) sections.push_back(section_of(spec, key, dtype));
-  BundleWriter writer(path, manifest_of(spec), sections, AtomicFile::IfExists::kReplace);
+  BundleWriter writer(path, manifest_of(spec, dtype), sections, AtomicFile::IfExists::kReplace);
   Random random(seed);
   for (size_t i = 0; i < sections.size(); ++i) {
     const TensorKey key = *parse_tensor_key(sections[i].name);

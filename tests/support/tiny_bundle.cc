@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "bundle/bundle_writer.h"
+#include "bundle/quant_scheme.h"
 
 namespace trtmc {
 namespace {
@@ -74,7 +75,8 @@ std::vector<Section> tiny_sections(const TinyBundleOptions& options) {
   const DecoderSpec spec = tiny_spec(options.tied);
   std::vector<Section> sections;
   for (const TensorKey& key : tensor_keys(spec)) {
-    sections.push_back(tensor_section(spec, key, options.dtype));
+    const auto quantized = quantized_type(options.quantization, key.role);
+    sections.push_back(tensor_section(spec, key, quantized.value_or(options.dtype)));
   }
   if (!options.tokenizer.empty()) {
     sections.push_back(
@@ -89,7 +91,9 @@ std::vector<Section> tiny_sections(const TinyBundleOptions& options) {
 
 void write_tiny_bundle(const std::filesystem::path& path, const TinyBundleOptions& options) {
   const std::vector<Section> sections = tiny_sections(options);
-  BundleWriter writer(path, tiny_manifest(options.tied), sections, AtomicFile::IfExists::kReplace);
+  Manifest manifest = tiny_manifest(options.tied);
+  manifest.quantization = options.quantization;
+  BundleWriter writer(path, manifest, sections, AtomicFile::IfExists::kReplace);
   for (size_t i = 0; i < sections.size(); ++i) {
     std::vector<std::byte> bytes(sections[i].bytes);
     for (size_t j = 0; j < bytes.size(); ++j) bytes[j] = static_cast<std::byte>(7 * i + 1 + j);

@@ -11,7 +11,8 @@ namespace trtmc {
 
 struct TinyBundleOptions {
   bool tied = true;
-  DType dtype = DType::kBF16;
+  DType dtype = DType::kBF16;  // Of matrices that are not quantised.
+  std::string quantization = "none";
   std::string tokenizer = "not really tables";        // Empty: no such section.
   std::string chat_template = "{{ messages[0] }}\n";  // Likewise.
 };

@@ -8,6 +8,7 @@
 #include "backends/reference/reference_ops.h"
 #include "backends/step_limits.h"
 #include "base/check.h"
+#include "bundle/quant_scheme.h"
 
 namespace trtmc {
 namespace reference {
@@ -73,7 +74,7 @@ class ReferenceBackend final : public Backend {
   std::optional<std::string> unavailable() const override { return std::nullopt; }
   std::string description() const override { return "plain float, 1 thread"; }
   std::optional<std::string> unsupported(const Manifest& manifest) const override {
-    if (manifest.quantization == "none") return std::nullopt;
+    if (is_quant_scheme(manifest.quantization)) return std::nullopt;
     return fmt::format("weights quantized as \"{}\"", manifest.quantization);
   }
   std::unique_ptr<Executor> load(const Bundle& bundle,
