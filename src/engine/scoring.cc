@@ -5,32 +5,20 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 #include "base/error.h"
-#include "engine/step_arrays.h"
+#include "engine/text_steps.h"
 
 namespace trtmc {
 namespace {
 
-// Tokens a step: all of their logits are wanted, and a row is a whole vocabulary.
-constexpr int kMostScoredTokens = 64;
-
 // Scores one window, which starts a sequence of its own. logprobs: [window]; [0] is left alone.
-void score_window(const EngineModel& model, std::span<const TokenId> window,
-                  std::span<const BlockId> blocks, std::span<double> logprobs) {
-  const auto chunk_size = static_cast<size_t>(
-      std::min(model.executor->limits().max_tokens_per_step, kMostScoredTokens));
-  StepArrays arrays;
+void score_window(TextSteps& steps, std::span<const TokenId> window, std::span<double> logprobs) {
   // Nothing follows the last token, so it need not be computed.
-  for (size_t start = 0; start + 1 < window.size(); start += chunk_size) {
-    const size_t count = std::min(chunk_size, window.size() - 1 - start);
-    arrays.clear();
-    arrays.add(window.subspan(start, count), {}, static_cast<int>(start), blocks, 0);
-    model.executor->submit(arrays.batch());
-    const Logits& logits = model.executor->wait();
-
+  for (size_t start = 0; start + 1 < window.size(); start += steps.max_tokens()) {
+    const size_t count = std::min(steps.max_tokens(), window.size() - 1 - start);
+    const Logits& logits = steps.run(window, start, count);
     std::vector<ScoreRow> rows;
     for (size_t i = 0; i < count; ++i) {
       rows.push_back({static_cast<int>(i), window[start + i + 1], 0});
@@ -39,17 +27,6 @@ void score_window(const EngineModel& model, std::span<const TokenId> window,
     logits.score(rows, scores);
     for (size_t i = 0; i < count; ++i) logprobs[start + i + 1] = scores[i].logprob;
   }
-}
-
-// Tokens of a window of `ids` in a context of `longest`.
-size_t checked_window(std::span<const TokenId> ids, int window, size_t longest) {
-  const size_t size = window == 0 ? ids.size() : static_cast<size_t>(std::max(window, 0));
-  if (window >= 0 && size <= longest) return size;
-  throw Error(ErrorCode::kInvalidArgument,
-              window == 0 ? fmt::format("the text has {} tokens, but the context {}", size, longest)
-                          : fmt::format("window: {}, expected a number from 1 to the context's {}",
-                                        window, longest),
-              window == 0 ? "score it in windows" : "");
 }
 
 // Calls score(window, logprobs) with each window of `size` of `ids`.
@@ -61,11 +38,7 @@ TextScore score_windows(std::span<const TokenId> ids, size_t size, ScoreWindow&&
     const size_t count = std::min(size, ids.size() - start);
     score_one(ids.subspan(start, count), std::span(score.token_logprobs).subspan(start, count));
   }
-  for (const double logprob : score.token_logprobs) {
-    if (std::isnan(logprob)) continue;
-    score.logprob_sum += logprob;
-    ++score.scored;
-  }
+  score.add_up();
   return score;
 }
 
@@ -86,6 +59,16 @@ void score_in_engine(Engine& engine, std::span<const TokenId> window, std::span<
 
 }  // namespace
 
+void TextScore::add_up() {
+  logprob_sum = 0;
+  scored = 0;
+  for (const double logprob : token_logprobs) {
+    if (std::isnan(logprob)) continue;
+    logprob_sum += logprob;
+    ++scored;
+  }
+}
+
 double TextScore::perplexity() const {
   if (scored == 0) return std::numeric_limits<double>::quiet_NaN();
   return std::exp(-logprob_sum / scored);
@@ -94,11 +77,9 @@ double TextScore::perplexity() const {
 TextScore score_tokens(const EngineModel& model, std::span<const TokenId> ids, int window) {
   check_ids(ids, "text", model.vocab_size);
   const size_t size = checked_window(ids, window, static_cast<size_t>(model.longest_sequence()));
-  const auto block_size = static_cast<size_t>(model.executor->limits().block_size);
-  std::vector<BlockId> blocks((std::min(size, ids.size()) + block_size - 1) / block_size);
-  std::iota(blocks.begin(), blocks.end(), 0);
+  TextSteps steps(model, std::min(size, ids.size()));
   return score_windows(ids, size, [&](std::span<const TokenId> tokens, std::span<double> logprobs) {
-    score_window(model, tokens, blocks, logprobs);
+    score_window(steps, tokens, logprobs);
   });
 }
 

@@ -15,6 +15,7 @@ struct TextScore {
       token_logprobs;      // [ids]; the first of each window is NaN: nothing precedes it.
   double logprob_sum = 0;  // Of those that are not NaN, natural logarithm.
   int scored = 0;
+  void add_up();              // Sets the two from token_logprobs.
   double perplexity() const;  // exp(-logprob_sum / scored); NaN if nothing was scored.
 };
 
