@@ -87,6 +87,25 @@ std::string most_stored(const BuildPlan& plan) {
   return std::string(dtype_name(most->first));
 }
 
+uint64_t stored_bytes(const PlannedTensor& tensor) {
+  if (tensor.layout == TensorLayout::kPanels16) {
+    return PackedLayout{tensor.dtype, tensor.shape[0], tensor.shape[1]}.total_bytes();
+  }
+  return static_cast<uint64_t>(num_elements(tensor.shape)) * element_bytes(tensor.dtype);
+}
+
+// As stored: with scales, and with what fills up panels and groups.
+double bits_per_weight(const PlannedTensor& tensor) {
+  return 8.0 * static_cast<double>(stored_bytes(tensor)) /
+         static_cast<double>(num_elements(tensor.shape));
+}
+
+double bits_per_weight(const BuildPlan& plan) {
+  uint64_t bytes = 0;
+  for (const PlannedTensor& tensor : plan.tensors) bytes += stored_bytes(tensor);
+  return 8.0 * static_cast<double>(bytes) / static_cast<double>(plan.parameters);
+}
+
 Json plan_json(const BuildPlan& plan, const BuildCommand& command) {
   Json json;
   json.set("bundle", command.output.string());
@@ -98,6 +117,7 @@ Json plan_json(const BuildPlan& plan, const BuildCommand& command) {
   }
   json.set("parameters", plan.parameters);
   json.set("quantization", plan.manifest.quantization);
+  json.set("bits_per_weight", bits_per_weight(plan));
   json.set("tensors", plan.tensors.size());
   json.set("bytes", plan.bundle_bytes);
   json.set("warnings", Json::Array(plan.warnings.begin(), plan.warnings.end()));
@@ -108,15 +128,17 @@ std::string plan_text(const BuildPlan& plan) {
   const Manifest& manifest = plan.manifest;
   std::string text = fmt::format(
       "family      {} ({})\nsource      {}\nparameters  {}\ncontext     {} tokens\n"
-      "stop ids    {}\ntokenizer   {}\ntemplate    {}\nbundle      {}\ntensors     {}\n",
+      "stop ids    {}\ntokenizer   {}\ntemplate    {}\nweights     {}, {:.2f} bits each\n"
+      "bundle      {}\ntensors     {}\n",
       manifest.family, manifest.strategy, manifest.source, format_count(plan.parameters),
       manifest.spec.context_length, fmt::join(manifest.stop_ids, ", "),
       plan.tokenizer_tables.empty() ? "none" : format_bytes(plan.tokenizer_tables.size()),
       plan.chat_template ? format_bytes(plan.chat_template->size()) : "none",
-      format_bytes(plan.bundle_bytes), plan.tensors.size());
+      manifest.quantization == "none" ? most_stored(plan) : manifest.quantization,
+      bits_per_weight(plan), format_bytes(plan.bundle_bytes), plan.tensors.size());
   for (const PlannedTensor& tensor : plan.tensors) {
-    text += fmt::format("  {:<26} {:<4} {:<16} from {} {}\n", to_string(tensor.key),
-                        dtype_name(tensor.dtype), to_string(tensor.shape),
+    text += fmt::format("  {:<26} {:<4} {:5.2f} bits {:<16} from {} {}\n", to_string(tensor.key),
+                        dtype_name(tensor.dtype), bits_per_weight(tensor), to_string(tensor.shape),
                         lower_case(tensor.encodings.front()), fmt::join(tensor.sources, ", "));
   }
   return text;

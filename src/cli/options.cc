@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "bundle/quant_scheme.h"
 #include "cli/command_parser.h"
 #include "cli/option_values.h"
 #include "cli/shared_options.h"
@@ -42,15 +43,6 @@ double parse_rope_scaling(std::string_view text) {
   return parse_number(text.substr(kYarn.size()), 1, 1024);
 }
 
-void parse_quantization(const std::string& text) {
-  if (text == "none") return;
-  constexpr std::string_view kKnown[] = {"none", "q8", "q4"};
-  parse_name(text, kKnown);
-  throw Error(ErrorCode::kUnsupported,
-              fmt::format("\"{}\": this version stores weights as the checkpoint has them", text),
-              "leave --quant out, or say --quant none");
-}
-
 Command parse_build(Arguments arguments, const Settings& settings) {
   BuildCommand command;
   BuildOptions& build = command.build;
@@ -64,7 +56,11 @@ Command parse_build(Arguments arguments, const Settings& settings) {
   parser.flag("--dry-run", "print the plan and write nothing", command.dry_run);
   declare_json(parser, command.json);
   parser.group("Model");
-  parser.option("--quant", "SCHEME", "none, the only one so far", parse_quantization);
+  parser.option("--quant", "SCHEME", "none, q8 or q4: bits a weight is stored in (default: none)",
+                [&](const std::string& text) {
+                  parse_name(text, quant_schemes());
+                  build.quantization = text;
+                });
   parser.option("--family", "NAME", "model family (default: by the checkpoint's architecture)",
                 [&](const std::string& text) { build.family = text; });
   parser.option("--context", "N", "tokens of context (default: as the checkpoint says)",
@@ -257,12 +253,16 @@ Command parse_score(Arguments arguments, const Settings& settings) {
                   command.window = static_cast<int>(parse_integer(text, 2, kMaxInt));
                 });
   parser.flag("--per-token", "print every token's log-probability", command.per_token);
+  parser.option("--against", "BUNDLE",
+                "compare the predictions with those of this bundle, which is taken to be right",
+                path_into(command.against));
   declare_json(parser, command.json);
   declare_load(parser, command.load);
   declare_log(parser, command.log);
   parser.parse(arguments, settings);
   check_log(parser, command.log);
   check_load(parser, command.load);
+  if (!command.against.empty()) parser.refuse_together("--against", "--per-token");
   return command;
 }
 

@@ -98,7 +98,8 @@ struct ScoreCommand {
   std::filesystem::path bundle;
   LoadOptions load;
   std::filesystem::path file;
-  int window = 0;  // 0: the whole text at once.
+  int window = 0;                 // 0: the whole text at once.
+  std::filesystem::path against;  // Empty: not compared with another bundle.
   bool per_token = false, json = false;
 };
 struct VerifyCommand {

@@ -207,7 +207,9 @@ TEST(Options, BuildReadsItsOptions) {
   EXPECT_EQ(build.build.yarn_factor, 2.0);
   EXPECT_EQ(refusal({"build", "s", "-o", "o", "--rope-scaling", "linear:2"}).code,
             ErrorCode::kInvalidArgument);
-  EXPECT_EQ(refusal({"build", "s", "-o", "o", "--quant", "q8"}).code, ErrorCode::kUnsupported);
+  EXPECT_EQ(build.build.quantization, "none");
+  EXPECT_EQ(parse<BuildCommand>({"build", "s", "-o", "o", "--quant", "q4"}).build.quantization,
+            "q4");
   EXPECT_EQ(refusal({"build", "s", "-o", "o", "--quant", "q99"}).code, ErrorCode::kInvalidArgument);
 }
 
