@@ -19,19 +19,23 @@ void multiply(benchmark::State& state, const KernelTable* kernels, DType dtype, 
   std::vector<std::byte> panels(layout.total_bytes());
   const auto tiles = round_up(num_tokens, kernels->tile_tokens);
   std::vector<float> x(static_cast<size_t>(tiles * kColumns), 1.0F);
+  std::vector<float> bytes(static_cast<size_t>(tiles * quantized_width(kColumns)));
+  kernels->quantize_tokens(x.data(), num_tokens, kColumns, kColumns, bytes.data());
   std::vector<float> y(static_cast<size_t>(num_tokens * rows));
   MatmulArgs args{.panels = panels.data(),
                   .panel_bytes = static_cast<int64_t>(layout.panel_bytes()),
                   .num_panels = 8,
                   .k = kColumns,
-                  .x = x.data(),
-                  .x_width = kColumns,
+                  .x = is_quantized(dtype) ? bytes.data() : x.data(),
+                  .x_width = is_quantized(dtype) ? quantized_width(kColumns) : kColumns,
                   .num_tokens = num_tokens,
                   .y = y.data(),
                   .y_stride = rows};
-  const auto kernel = dtype == DType::kF32   ? kernels->matmul_f32
-                      : dtype == DType::kF16 ? kernels->matmul_f16
-                                             : kernels->matmul_bf16;
+  const auto kernel = dtype == DType::kF32    ? kernels->matmul_f32
+                      : dtype == DType::kF16  ? kernels->matmul_f16
+                      : dtype == DType::kBF16 ? kernels->matmul_bf16
+                      : dtype == DType::kQ8   ? kernels->matmul_q8
+                                              : kernels->matmul_q4;
   for (auto _ : state) {
     for (int64_t panel = 0; panel < layout.num_panels(); panel += args.num_panels) {
       args.panels = panels.data() + static_cast<size_t>(panel) * layout.panel_bytes();
@@ -44,6 +48,17 @@ void multiply(benchmark::State& state, const KernelTable* kernels, DType dtype, 
   state.counters["flops"] =
       benchmark::Counter(2.0 * static_cast<double>(rows * kColumns * num_tokens),
                          benchmark::Counter::kIsIterationInvariantRate);
+}
+
+void quantize(benchmark::State& state, const KernelTable* kernels) {
+  const int tokens = kernels->tile_tokens;
+  const std::vector<float> x(static_cast<size_t>(tokens * kColumns), 1.0F);
+  std::vector<float> bytes(static_cast<size_t>(tokens * quantized_width(kColumns)));
+  for (auto _ : state) {
+    kernels->quantize_tokens(x.data(), tokens, kColumns, kColumns, bytes.data());
+    benchmark::ClobberMemory();
+  }
+  state.SetItemsProcessed(state.iterations() * tokens * kColumns);
 }
 
 void attend(benchmark::State& state, const KernelTable* kernels, bool bf16) {
@@ -74,7 +89,7 @@ void attend(benchmark::State& state, const KernelTable* kernels, bool bf16) {
 void register_all() {
   for (const KernelTable* kernels : available_kernels()) {
     const std::string isa = kernels->name;
-    for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+    for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8, DType::kQ4}) {
       const std::string name = isa + "/" + std::string(dtype_name(dtype));
       // 128 rows are what a thread works on at a time; 262 144 come from memory.
       benchmark::RegisterBenchmark((name + "/one_token_from_memory").c_str(), multiply, kernels,
@@ -85,6 +100,7 @@ void register_all() {
                                      kernels, dtype, 128, tokens);
       }
     }
+    benchmark::RegisterBenchmark((isa + "/quantize").c_str(), quantize, kernels);
     benchmark::RegisterBenchmark((isa + "/attend_f32").c_str(), attend, kernels, false);
     benchmark::RegisterBenchmark((isa + "/attend_bf16").c_str(), attend, kernels, true);
   }

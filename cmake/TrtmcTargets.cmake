@@ -111,9 +111,10 @@ function(trtmc_fuzz)
 endfunction()
 
 # trtmc_cpu_kernels(avx2 -mavx2 -mfma -mf16c)
-# The one source of the CPU kernels, compiled for one instruction set as an object library.
+# The sources of the CPU kernels, compiled for one instruction set as an object library.
 function(trtmc_cpu_kernels isa)
-  add_library(trtmc_kernels_${isa} OBJECT ${PROJECT_SOURCE_DIR}/src/backends/cpu/kernels/kernels.cc)
+  set(folder ${PROJECT_SOURCE_DIR}/src/backends/cpu/kernels)
+  add_library(trtmc_kernels_${isa} OBJECT ${folder}/kernels.cc ${folder}/quantized.cc)
   target_include_directories(trtmc_kernels_${isa} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_compile_definitions(trtmc_kernels_${isa} PRIVATE TRTMC_ISA=${isa} TRTMC_ISA_${isa}=1)
   # Optimised even in a debug build: a test of the kernels is a test of the code that ships.

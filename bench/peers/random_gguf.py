@@ -2,6 +2,7 @@
 
 Standard library only, one block in memory. There is no tokenizer in it, which both llama.cpp and trtmc accept.
 """
+import hashlib
 import importlib.util
 import json
 import math
@@ -16,8 +17,10 @@ SHAPES = {
     "135m": {"hidden_size": 576, "num_hidden_layers": 30, "num_attention_heads": 9, "num_key_value_heads": 3,
              "intermediate_size": 1536, "vocab_size": 49152},
 }
-ELEMENT_TYPES = {"f32": 0, "f16": 1, "bf16": 30}  # ggml_type
-FILE_TYPES = {"f32": 0, "f16": 1, "bf16": 32}  # llama_ftype
+ELEMENT_TYPES = {"f32": 0, "f16": 1, "bf16": 30, "q8_0": 8, "q4_0": 2}  # ggml_type
+FILE_TYPES = {"f32": 0, "f16": 1, "bf16": 32, "q8_0": 7, "q4_0": 2}  # llama_ftype
+# Of a block of 32: its bytes, the first two a scale in f16, and the largest code.
+BLOCKS = {"q8_0": (34, 127), "q4_0": (18, 8)}
 UINT32, FLOAT32, STRING = 4, 6, 8  # gguf_metadata_value_type
 ALIGNMENT = 32
 MODEL_NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
@@ -77,6 +80,22 @@ def metadata(config, name, dtype):
     return struct.pack("<Q", len(values)), b"".join(entry(key, value) for key, value in values.items())
 
 
+def tensor_bytes(source, count, kind):
+    return count // 32 * BLOCKS[kind][0] if kind in BLOCKS else count * source.ELEMENT_BYTES[kind]
+
+
+def block_values(seed, name, count, amplitude, kind):
+    """Random codes, and one scale with which they reach `amplitude`; yields 2^15 blocks at a time."""
+    size, largest = BLOCKS[kind]
+    scale = struct.pack("<e", amplitude / largest)
+    for first in range(0, count // 32, 1 << 15):
+        blocks = min(1 << 15, count // 32 - first)
+        out = bytearray(hashlib.shake_128(f"{seed}/{name}/{first}".encode()).digest(blocks * size))
+        for byte in range(2):
+            out[byte::size] = scale[byte:byte + 1] * blocks
+        yield bytes(out)
+
+
 def write(path, shape, dtype="bf16", seed=1):
     """Matrices of `dtype`, vectors of f32."""
     source = checkpoint_module()
@@ -88,7 +107,7 @@ def write(path, shape, dtype="bf16", seed=1):
         infos += text(gguf_name(name)) + struct.pack("<I", len(dimensions))
         infos += struct.pack(f"<{len(dimensions)}Q", *reversed(dimensions))
         infos += struct.pack("<IQ", ELEMENT_TYPES[kind], offset)
-        offset += -(-math.prod(dimensions) * source.ELEMENT_BYTES[kind] // ALIGNMENT) * ALIGNMENT
+        offset += -(-tensor_bytes(source, math.prod(dimensions), kind) // ALIGNMENT) * ALIGNMENT
     count, entries = metadata(config, f"random {shape} {dtype}", dtype)
     head = b"GGUF" + struct.pack("<IQ", 3, len(tensors)) + count + entries + infos
     start = -(-len(head) // ALIGNMENT) * ALIGNMENT
@@ -97,7 +116,9 @@ def write(path, shape, dtype="bf16", seed=1):
         file.write(head)
         for name, size, center, amplitude, kind, at in tensors:
             file.seek(start + at)
-            for block in source.tensor_values(seed, name, size, center, amplitude, kind):
+            values = (block_values(seed, name, size, amplitude, kind) if kind in BLOCKS
+                      else source.tensor_values(seed, name, size, center, amplitude, kind))
+            for block in values:
                 file.write(block)
         file.truncate(start + offset)
     partial.rename(path)

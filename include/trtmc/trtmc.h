@@ -44,7 +44,8 @@ struct ModelOptions {
   std::uint64_t kv_memory_bytes = 0;  // For keys and values of all answers that run at the same
                                       // time; 0: room for one whole context.
   std::string kv_type = "f32";        // How they are kept: "f32" or "bf16".
-  std::string cpu_isa{};              // "avx512", "avx2", "neon", "generic"; empty: the best one.
+  // "avx512vnni", "avx512", "avxvnni", "avx2", "neon_dotprod", "neon", "generic"; empty: the best.
+  std::string cpu_isa{};
 };
 
 struct ModelInfo {

@@ -116,9 +116,10 @@ void declare_load(CommandParser& parser, LoadOptions& load) {
                      "how cuda multiplies them: f32 exactly, or bf16 as Transformers, faster");
   parser.shared_option(
       "--cpu-isa", "NAME",
-      "CPU instruction set: avx512, avx2, neon, generic (default: the best one here)",
+      "CPU instruction set: avx512vnni, avx512, avxvnni, avx2, neon_dotprod, neon, generic (default: "
+      "the best one here)",
       [&load](const std::string& text) { load.executor.isa = text; });
-  parser.choices({"avx512", "avx2", "neon", "generic"});
+  parser.choices({"avx512vnni", "avx512", "avxvnni", "avx2", "neon_dotprod", "neon", "generic"});
 }
 
 void declare_speculate(CommandParser& parser, EngineOptions& engine) {

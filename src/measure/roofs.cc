@@ -7,9 +7,11 @@
 #include <cstring>
 
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <immintrin.h>
 #elif defined(__aarch64__)
 #include <arm_neon.h>
+#include <sys/auxv.h>
 #endif
 
 namespace trtmc {
@@ -51,6 +53,53 @@ __attribute__((target("avx2,fma"))) void multiply_add_256() {
   }
   sink += static_cast<uint64_t>(_mm256_cvtss_f32(sums[0]));
 }
+
+__attribute__((target("avx512f,avx512vnni"))) void byte_dots_512() {
+  __m512i sums[kChains] = {};
+  const __m512i factor = _mm512_set1_epi8(3);
+  for (int64_t round = 0; round < kRounds; ++round) {
+    for (__m512i& sum : sums) {
+      sum = _mm512_dpbusd_epi32(sum, factor, factor);
+      asm volatile("" : "+v"(sum));
+    }
+  }
+  sink += static_cast<uint64_t>(_mm512_reduce_add_epi32(sums[0]));
+}
+
+__attribute__((target("avx2,avxvnni"))) void byte_dots_256() {
+  __m256i sums[kChains] = {};
+  const __m256i factor = _mm256_set1_epi8(3);
+  for (int64_t round = 0; round < kRounds; ++round) {
+    for (__m256i& sum : sums) {
+      sum = _mm256_dpbusd_avx_epi32(sum, factor, factor);
+      asm volatile("" : "+x"(sum));
+    }
+  }
+  sink += static_cast<uint64_t>(_mm256_extract_epi32(sums[0], 0));
+}
+
+// Of products in 16 bits, pairs of them, and sums in 32.
+__attribute__((target("avx2"))) void byte_products_256() {
+  __m256i sums[kChains] = {};
+  __m256i factor = _mm256_set1_epi8(3);
+  const __m256i ones = _mm256_set1_epi16(1);
+  for (int64_t round = 0; round < kRounds; ++round) {
+    for (__m256i& sum : sums) {
+      asm volatile("" : "+x"(factor));
+      sum = _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(factor, factor), ones));
+      asm volatile("" : "+x"(sum));
+    }
+  }
+  sink += static_cast<uint64_t>(_mm256_extract_epi32(sums[0], 0));
+}
+
+bool has_avxvnni() {
+  uint32_t eax = 0;
+  uint32_t ebx = 0;
+  uint32_t ecx = 0;
+  uint32_t edx = 0;
+  return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax >> 4 & 1) != 0;
+}
 #elif defined(__aarch64__)
 void multiply_add_128() {
   float32x4_t sums[2 * kChains] = {};  // Up to four units, each four cycles late.
@@ -62,6 +111,18 @@ void multiply_add_128() {
     }
   }
   sink += static_cast<uint64_t>(vgetq_lane_f32(sums[0], 0));
+}
+
+__attribute__((target("arch=armv8.2-a+dotprod"))) void byte_dots_128() {
+  int32x4_t sums[2 * kChains] = {};
+  const int8x16_t factor = vdupq_n_s8(3);
+  for (int64_t round = 0; round < kRounds / 2; ++round) {
+    for (int32x4_t& sum : sums) {
+      sum = vdotq_s32(sum, factor, factor);
+      asm volatile("" : "+w"(sum));
+    }
+  }
+  sink += static_cast<uint64_t>(vgetq_lane_s32(sums[0], 0));
 }
 #endif
 
@@ -118,6 +179,28 @@ double multiply_add_peak(ThreadPool& pool) {
   const auto start = Clock::now();
   pool.run([](int) { multiply_add_128(); });
   return 2.0 * kRounds * kChains * 4 * pool.num_threads() / seconds_since(start);
+#else
+  return 0;  // Not measured.
+#endif
+}
+
+double byte_dot_peak(ThreadPool& pool) {
+  // A dot product of four bytes is a multiplication and an addition for each.
+  const double dots = 2.0 * kRounds * kChains * pool.num_threads();
+  const auto start = Clock::now();
+#if defined(__x86_64__)
+  if (!__builtin_cpu_supports("avx2")) return 0;
+  if (__builtin_cpu_supports("avx512vnni")) {
+    pool.run([](int) { byte_dots_512(); });
+    return dots * 64 / seconds_since(start);
+  }
+  const bool vnni = has_avxvnni();
+  pool.run([&](int) { vnni ? byte_dots_256() : byte_products_256(); });
+  return dots * 32 / seconds_since(start);
+#elif defined(__aarch64__)
+  if ((getauxval(AT_HWCAP) & HWCAP_ASIMDDP) == 0) return 0;  // Not measured.
+  pool.run([](int) { byte_dots_128(); });
+  return dots * 16 / seconds_since(start);
 #else
   return 0;  // Not measured.
 #endif

@@ -16,4 +16,7 @@ double read_bandwidth(ThreadPool& pool, std::span<const std::byte> memory);
 // registers, with the widest unit there is.
 double multiply_add_peak(ThreadPool& pool);
 
+// The same of dot products of bytes, added up in 32 bits.
+double byte_dot_peak(ThreadPool& pool);
+
 }  // namespace trtmc

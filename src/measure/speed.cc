@@ -37,6 +37,13 @@ uint64_t weight_bytes_of(const Bundle& bundle) {
   return bytes;
 }
 
+// Whose products are of bytes.
+bool has_quantized_weights(const Bundle& bundle) {
+  return std::ranges::any_of(bundle.sections(), [](const Section& section) {
+    return section.kind == SectionKind::kTensor && is_quantized(section.dtype);
+  });
+}
+
 uint64_t kv_bytes_per_token(const Executor& executor) {
   const Limits limits = executor.limits();
   return executor.memory().kv_budget_bytes / static_cast<uint64_t>(limits.num_blocks) /
@@ -150,7 +157,8 @@ DeviceRoofs SpeedMeter::roofs() {
   if (const auto of_device = executor_.measure_roofs()) return *of_device;
   return {.read_bytes_per_second = read_bandwidth(pool_, tensor_bytes(bundle_)),
           .copy_bytes_per_second = 0,
-          .operations_per_second = multiply_add_peak(pool_)};
+          .operations_per_second =
+              has_quantized_weights(bundle_) ? byte_dot_peak(pool_) : multiply_add_peak(pool_)};
 }
 
 int SpeedMeter::chunk_of(const SpeedCase& of) const {

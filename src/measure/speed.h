@@ -48,8 +48,8 @@ struct Speed {
   // medians.
   double read_roof;      // Bytes a second, of weights where there are enough.
   double copy_roof;      // Bytes read and written a second; 0: not measured.
-  double multiply_roof;  // Operations a second: single-precision, or of the device's products; 0:
-                         // not measured on this machine.
+  double multiply_roof;  // Operations a second: single-precision, of bytes where weights are
+                         // quantised, or of the device's products; 0: not measured here.
   double roof_share;     // A decode's of the first, a prefill's of the second; 0 without it.
   uint64_t logits_hash;  // Of the bits of the last step's logits: equal where the numbers are.
 };

@@ -70,7 +70,9 @@ INSTANTIATE_TEST_SUITE_P(Conformance, Bits,
                                           testing::Values(Types{"f32", DType::kF32, KvType::kF32},
                                                           Types{"bf16", DType::kBF16, KvType::kF32},
                                                           Types{"f16_kv_bf16", DType::kF16,
-                                                                KvType::kBF16})),
+                                                                KvType::kBF16},
+                                                          Types{"q8", DType::kQ8, KvType::kF32},
+                                                          Types{"q4", DType::kQ4, KvType::kF32})),
                          [](const testing::TestParamInfo<Case>& name) {
                            return std::get<0>(name.param) + "_" + std::get<1>(name.param).name;
                          });

@@ -5,6 +5,7 @@
 
 #include "backends/cpu/parallel.h"
 #include "base/check.h"
+#include "tensor/block_formats.h"
 #include "tensor/packed_layout.h"
 
 namespace trtmc::cpu {
@@ -23,8 +24,15 @@ size_t arena_floats(const DecoderSpec& spec, const Limits& limits, int tile_toke
   const auto kv = static_cast<size_t>(round_up(spec.kv_width(), 16));
   const auto intermediate = static_cast<size_t>(round_up(spec.intermediate_size, 16));
   const auto vocab = static_cast<size_t>(round_up(spec.vocab_size, 16));
-  return tokens * (10 * hidden + 6 * q + 4 * kv + 4 * intermediate + vocab);
+  const auto bytes = [](int64_t width) {
+    return static_cast<size_t>(round_up(quantized_width(round_up(width, kGroupColumns)), 16));
+  };
+  const size_t quantized =
+      bytes(spec.hidden_size) + bytes(spec.q_width()) + bytes(spec.intermediate_size);
+  return tokens * (10 * hidden + 6 * q + 4 * kv + 4 * intermediate + vocab + quantized);
 }
+
+bool has_bytes(const CpuMatrix* matrix) { return is_quantized(matrix->dtype); }
 
 }  // namespace
 
@@ -72,22 +80,34 @@ void CpuOps::begin(const StepBatch& batch) {
 
 // ---- Products
 
-CpuOps::PackedTokens CpuOps::pack(Value x, const float* norm_weight, float eps) {
+CpuOps::PackedTokens CpuOps::pack(Value x, std::initializer_list<const CpuMatrix*> readers,
+                                  const float* norm_weight, float eps) {
   const Activation in = get(x);
   const int tile = kernels_.tile_tokens;
   const int num_tiles = (in.rows + tile - 1) / tile;
   const Activation normed = norm_weight != nullptr ? get(arena_.add(in.rows, in.width)) : in;
   const bool one = in.rows == 1;  // Its row is its tile.
-  const Activation packed = one ? normed : get(arena_.add(num_tiles * tile, in.width));
+  const bool floats = !one && !std::ranges::all_of(readers, has_bytes);
+  const Activation packed = floats ? get(arena_.add(num_tiles * tile, in.width)) : normed;
+  const int64_t columns = round_up(in.width, kGroupColumns);
+  const int64_t bytes_width = quantized_width(columns);
+  float* bytes = nullptr;
+  if (std::ranges::any_of(readers, has_bytes)) {
+    bytes = get(arena_.add(num_tiles * tile, bytes_width)).data;
+  }
   parallel_for(pool_, num_tiles, [&](int64_t unit, int) {
     const auto first = static_cast<int>(unit) * tile;
     const int count = std::min(tile, in.rows - first);
     for (int t = first; norm_weight != nullptr && t < first + count; ++t) {
       kernels_.rms_norm(in.row(t), norm_weight, in.width, in.stride, eps, normed.row(t));
     }
-    if (!one) kernels_.pack_tokens(normed.row(first), count, in.stride, packed.row(first));
+    if (floats) kernels_.pack_tokens(normed.row(first), count, in.stride, packed.row(first));
+    if (bytes != nullptr) {
+      kernels_.quantize_tokens(normed.row(first), count, in.stride, columns,
+                               bytes + first * bytes_width);
+    }
   });
-  return {packed.data, in.rows, in.stride};
+  return {in.rows, {packed.data, in.stride}, {bytes, bytes_width}};
 }
 
 int64_t CpuOps::num_units(const CpuMatrix& matrix, int num_tokens) const {
@@ -105,13 +125,14 @@ CpuOps::PanelRange CpuOps::unit_panels(const CpuMatrix& matrix, int num_tokens,
 void CpuOps::multiply(const PackedTokens& x, const Product& product, PanelRange panels) const {
   const CpuMatrix& matrix = *product.matrix;
   const PackedLayout layout = matrix.layout();
+  const PackedTokens::Form& form = is_quantized(matrix.dtype) ? x.bytes : x.floats;
   const MatmulArgs args{
       .panels = matrix.panels.data() + static_cast<size_t>(panels.first) * layout.panel_bytes(),
       .panel_bytes = static_cast<int64_t>(layout.panel_bytes()),
       .num_panels = static_cast<int>(panels.count),
       .k = layout.padded_cols(),
-      .x = x.data,
-      .x_width = x.width,
+      .x = form.data,
+      .x_width = form.width,
       .num_tokens = x.num_tokens,
       .y = product.y.data + panels.first * kPanelRows,
       .y_stride = product.y.stride};
@@ -123,10 +144,10 @@ void CpuOps::multiply(const PackedTokens& x, const Product& product, PanelRange 
     case DType::kBF16:
       return kernels_.matmul_bf16(args);
     case DType::kQ8:
+      return kernels_.matmul_q8(args);
     case DType::kQ4:
-      break;
+      return kernels_.matmul_q4(args);
   }
-  TRTMC_CHECK(false, "quantised weights have no kernel yet");
 }
 
 void CpuOps::multiply_all(const PackedTokens& x, std::span<const Product> products) {
@@ -142,9 +163,10 @@ void CpuOps::multiply_all(const PackedTokens& x, std::span<const Product> produc
   });
 }
 
-void CpuOps::multiply_onto(const PackedTokens& packed, TensorKey weight, Value x) {
+void CpuOps::multiply_onto(Value by, TensorKey weight, Value x) {
   const ArenaScope scope(arena_);
   const CpuMatrix& matrix = weights_.matrix(weight);
+  const PackedTokens packed = pack(by, {&matrix});
   const Activation residual = get(x);
   const Activation y = get(arena_.add(packed.num_tokens, matrix.rows));
   parallel_for(pool_, num_units(matrix, packed.num_tokens), [&](int64_t unit, int) {
@@ -189,7 +211,7 @@ Value CpuOps::linear(Value x, TensorKey weight) {
   const Value out = arena_.add(get(x).rows, matrix.rows);
   const Product product{&matrix, get(out)};
   const ArenaScope scope(arena_);
-  multiply_all(pack(x, nullptr, 0), {&product, 1});
+  multiply_all(pack(x, {&matrix}), {&product, 1});
   return out;
 }
 
@@ -304,14 +326,16 @@ Value CpuOps::attention_block(const DecoderSpec& spec, int layer, Value x) {
   }
   const ArenaScope scope(arena_);
   const LayerSpec& layer_spec = spec.layers[static_cast<size_t>(layer)];
-  const PackedTokens normed =
-      pack(x, weights_.norm({Role::kAttentionNorm, layer}), spec.rms_norm_eps);
+  const CpuMatrix& q_proj = weights_.matrix({Role::kQProj, layer});
+  const CpuMatrix& k_proj = weights_.matrix({Role::kKProj, layer});
+  const CpuMatrix& v_proj = weights_.matrix({Role::kVProj, layer});
+  const PackedTokens normed = pack(x, {&q_proj, &k_proj, &v_proj},
+                                   weights_.norm({Role::kAttentionNorm, layer}), spec.rms_norm_eps);
   const Value q = arena_.add(normed.num_tokens, spec.q_width());
   const Value k = arena_.add(normed.num_tokens, spec.kv_width());
   const Value v = arena_.add(normed.num_tokens, spec.kv_width());
-  const std::array<Product, 3> products = {{{&weights_.matrix({Role::kQProj, layer}), get(q)},
-                                            {&weights_.matrix({Role::kKProj, layer}), get(k)},
-                                            {&weights_.matrix({Role::kVProj, layer}), get(v)}}};
+  const std::array<Product, 3> products = {
+      {{&q_proj, get(q)}, {&k_proj, get(k)}, {&v_proj, get(v)}}};
   multiply_all(normed, products);
   parallel_for(pool_, normed.num_tokens, [&](int64_t unit, int) {
     const auto token = static_cast<int>(unit);
@@ -323,7 +347,7 @@ Value CpuOps::attention_block(const DecoderSpec& spec, int layer, Value x) {
   });
   const Value mixed = arena_.add(normed.num_tokens, spec.q_width());
   attend_all(q, mixed, layer, layer_spec);
-  multiply_onto(pack(mixed, nullptr, 0), {Role::kOProj, layer}, x);
+  multiply_onto(mixed, {Role::kOProj, layer}, x);
   return x;
 }
 
@@ -332,13 +356,16 @@ Value CpuOps::mlp_block(const DecoderSpec& spec, int layer, Value x) {
     return composed(x, [&] { return DecoderOps::mlp_block(spec, layer, x); });
   }
   const ArenaScope scope(arena_);
-  const PackedTokens normed = pack(x, weights_.norm({Role::kMlpNorm, layer}), spec.rms_norm_eps);
+  const CpuMatrix& gate_proj = weights_.matrix({Role::kGateProj, layer});
+  const CpuMatrix& up_proj = weights_.matrix({Role::kUpProj, layer});
+  const PackedTokens normed =
+      pack(x, {&gate_proj, &up_proj}, weights_.norm({Role::kMlpNorm, layer}), spec.rms_norm_eps);
   const Value gate = arena_.add(normed.num_tokens, spec.intermediate_size);
   const Value up = arena_.add(normed.num_tokens, spec.intermediate_size);
-  const Product gate_product{&weights_.matrix({Role::kGateProj, layer}), get(gate)};
-  const Product up_product{&weights_.matrix({Role::kUpProj, layer}), get(up)};
-  parallel_for(pool_, num_units(*gate_product.matrix, normed.num_tokens), [&](int64_t unit, int) {
-    const PanelRange panels = unit_panels(*gate_product.matrix, normed.num_tokens, unit);
+  const Product gate_product{&gate_proj, get(gate)};
+  const Product up_product{&up_proj, get(up)};
+  parallel_for(pool_, num_units(gate_proj, normed.num_tokens), [&](int64_t unit, int) {
+    const PanelRange panels = unit_panels(gate_proj, normed.num_tokens, unit);
     multiply(normed, gate_product, panels);
     multiply(normed, up_product, panels);
     for (int t = 0; t < normed.num_tokens; ++t) {
@@ -347,7 +374,7 @@ Value CpuOps::mlp_block(const DecoderSpec& spec, int layer, Value x) {
                       panels.count * kPanelRows, out);
     }
   });
-  multiply_onto(pack(gate, nullptr, 0), {Role::kDownProj, layer}, x);
+  multiply_onto(gate, {Role::kDownProj, layer}, x);
   return x;
 }
 

@@ -2,6 +2,7 @@
 // for themselves; the two blocks do the same with fewer barriers, to the same bits.
 #pragma once
 
+#include <initializer_list>
 #include <vector>
 
 #include "backends/backend.h"
@@ -47,11 +48,15 @@ class CpuOps final : public DecoderOps {
     const CpuMatrix* matrix;
     Activation y;
   };
-  // Tokens as matmul reads them.
+  // Tokens as products read them: with weights of floats, with quantised ones.
   struct PackedTokens {
-    const float* data;
+    struct Form {
+      const float* data;
+      int64_t width;  // Words of a token.
+    };
     int num_tokens;
-    int64_t width;
+    Form floats;
+    Form bytes;
   };
   struct PanelRange {
     int64_t first;
@@ -59,14 +64,15 @@ class CpuOps final : public DecoderOps {
   };
 
   int num_tokens() const { return static_cast<int>(batch_.tokens.size()); }
-  // Tokens of `x` normed (if there is a weight) and packed.
-  PackedTokens pack(Value x, const float* norm_weight, float eps);
+  // Tokens of `x` normed (if there is a weight) and packed in the forms that `readers` take.
+  PackedTokens pack(Value x, std::initializer_list<const CpuMatrix*> readers,
+                    const float* norm_weight = nullptr, float eps = 0);
   int64_t num_units(const CpuMatrix& matrix, int num_tokens) const;
   PanelRange unit_panels(const CpuMatrix& matrix, int num_tokens, int64_t unit) const;
   void multiply(const PackedTokens& x, const Product& product, PanelRange panels) const;
   void multiply_all(const PackedTokens& x, std::span<const Product> products);
-  // x += W packed.
-  void multiply_onto(const PackedTokens& packed, TensorKey weight, Value x);
+  // x += W by.
+  void multiply_onto(Value by, TensorKey weight, Value x);
   void rotate(const Activation& x, int token, int num_heads) const;
   void attend_all(Value q, Value out, int layer, const LayerSpec& spec);
   void store_token(Value k, Value v, int layer, int token);

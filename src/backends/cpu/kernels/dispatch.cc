@@ -9,6 +9,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__)
+#include <sys/auxv.h>
 #endif
 
 namespace trtmc::cpu {
@@ -20,11 +22,20 @@ const KernelTable& kernel_table();
 namespace avx2 {
 const KernelTable& kernel_table();
 }
+namespace avxvnni {
+const KernelTable& kernel_table();
+}
 namespace avx512 {
+const KernelTable& kernel_table();
+}
+namespace avx512vnni {
 const KernelTable& kernel_table();
 }
 #elif defined(__aarch64__)
 namespace neon {
+const KernelTable& kernel_table();
+}
+namespace neon_dotprod {
 const KernelTable& kernel_table();
 }
 #endif
@@ -36,6 +47,8 @@ struct InstructionSet {
   bool runs_here;
   const KernelTable& (*kernels)();  // Null for other processors' sets, which never run here.
 };
+
+constexpr size_t kNumSets = 7;
 
 #if defined(__x86_64__)
 
@@ -56,8 +69,10 @@ uint32_t saved_state() {
 }
 
 struct X86Features {
-  bool avx2 = false;    // With FMA and F16C.
-  bool avx512 = false;  // F, BW, VL, DQ, and the above.
+  bool avx2 = false;        // With FMA and F16C.
+  bool avxvnni = false;     // Byte dot products in 256 bits, and the above.
+  bool avx512 = false;      // F, BW, VL, DQ, and avx2.
+  bool avx512vnni = false;  // Byte dot products in 512 bits, and the above.
 };
 
 // Bits of leaves 1 and 7 (Intel SDM volume 2, CPUID).
@@ -76,33 +91,44 @@ X86Features x86_features() {
   features.avx2 = has_bits(state, {1, 2}) && has_bits(ebx, {5});
   // The mask registers and both parts of the wide ones; F, DQ, BW, VL.
   features.avx512 = features.avx2 && has_bits(state, {5, 6, 7}) && has_bits(ebx, {16, 17, 30, 31});
+  features.avx512vnni = features.avx512 && has_bits(ecx, {11});
+  if (__get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) == 0) return features;
+  features.avxvnni = features.avx2 && has_bits(eax, {4});
   return features;
 }
 
-std::array<InstructionSet, 4> instruction_sets() {
+std::array<InstructionSet, kNumSets> instruction_sets() {
   static const X86Features kFeatures = x86_features();
-  return {{{"avx512", kFeatures.avx512, avx512::kernel_table},
+  return {{{"avx512vnni", kFeatures.avx512vnni, avx512vnni::kernel_table},
+           {"avx512", kFeatures.avx512, avx512::kernel_table},
+           {"avxvnni", kFeatures.avxvnni, avxvnni::kernel_table},
            {"avx2", kFeatures.avx2, avx2::kernel_table},
+           {"neon_dotprod", false, nullptr},
            {"neon", false, nullptr},
-           {"generic", true, generic::kernel_table}}};
-}
-
-#elif defined(__aarch64__)
-
-// Nothing is asked of the processor: Linux runs on 64-bit ARM only where there is NEON.
-std::array<InstructionSet, 4> instruction_sets() {
-  return {{{"avx512", false, nullptr},
-           {"avx2", false, nullptr},
-           {"neon", true, neon::kernel_table},
            {"generic", true, generic::kernel_table}}};
 }
 
 #else
 
-std::array<InstructionSet, 4> instruction_sets() {
-  return {{{"avx512", false, nullptr},
+#if defined(__aarch64__)
+constexpr bool kHasNeon = true;  // Linux runs on 64-bit ARM only where there is NEON.
+constexpr auto kNeon = neon::kernel_table;
+constexpr auto kNeonDotprod = neon_dotprod::kernel_table;
+bool has_dotprod() { return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0; }
+#else
+constexpr bool kHasNeon = false;
+constexpr const KernelTable& (*kNeon)() = nullptr;
+constexpr const KernelTable& (*kNeonDotprod)() = nullptr;
+bool has_dotprod() { return false; }
+#endif
+
+std::array<InstructionSet, kNumSets> instruction_sets() {
+  return {{{"avx512vnni", false, nullptr},
+           {"avx512", false, nullptr},
+           {"avxvnni", false, nullptr},
            {"avx2", false, nullptr},
-           {"neon", false, nullptr},
+           {"neon_dotprod", has_dotprod(), kNeonDotprod},
+           {"neon", kHasNeon, kNeon},
            {"generic", true, generic::kernel_table}}};
 }
 

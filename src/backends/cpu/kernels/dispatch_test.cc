@@ -46,7 +46,7 @@ TEST(Dispatch, RefusesAnUnknownNameWithThoseItKnows) {
 // No processor has both x86's and ARM's.
 TEST(Dispatch, RefusesAnInstructionSetThatThisMachineLacks) {
   const std::string best = available_kernels().front()->name;
-  const std::string other = best == "neon" ? "avx2" : "neon";
+  const std::string other = best.starts_with("neon") ? "avx2" : "neon";
   try {
     choose_kernels(other);
     FAIL() << "no error";

@@ -3,7 +3,9 @@
 //
 // What fixes the bits: every product adds along k (or along the head, or the positions of a block)
 // one element after the other with one multiply-add, fused if the unit has it, whatever the tile,
-// the number of tokens or the thread; what adds across lanes does so in one tree.
+// the number of tokens or the thread; what adds across lanes does so in one tree. Products of
+// quantised weights add block after block, to the same bits with every instruction set
+// (quantized.cc).
 #pragma once
 
 #include <cstdint>
@@ -18,14 +20,21 @@ constexpr int64_t round_up(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
+// A token's 32 columns as bytes: those, in fours, their sum twice, their scale.
+constexpr int64_t kQuantizedBlockWords = 11;
+// Words of a token of `columns` columns, which are filled up to whole groups of 64.
+constexpr int64_t quantized_width(int64_t columns) {
+  return round_up(columns, 64) / 32 * kQuantizedBlockWords;
+}
+
 // y[t][16 p + r] = sum over k of W[p][r][k] x[t][k], for panels p of tensor/packed_layout.h.
 struct MatmulArgs {
   const void* panels;
   int64_t panel_bytes;
   int num_panels;
   int64_t k;        // Padded columns of a panel.
-  const float* x;   // Tiles of tokens as pack_tokens leaves them.
-  int64_t x_width;  // Floats of x a token; at least k.
+  const void* x;    // Tiles of tokens as pack_tokens or quantize_tokens leaves them.
+  int64_t x_width;  // Words of four bytes of x a token: at least k, or quantized_width(k).
   int num_tokens;
   float* y;
   int64_t y_stride;  // In floats, from token to token.
@@ -58,6 +67,14 @@ struct KernelTable {
   void (*matmul_f32)(const MatmulArgs& args);
   void (*matmul_f16)(const MatmulArgs& args);
   void (*matmul_bf16)(const MatmulArgs& args);
+
+  // Makes rows of x [num_tokens, width] bytes for the products of quantised weights of `columns`
+  // columns, a multiple of 64 and at least the width, which is a multiple of 16. out: whole tiles,
+  // so tile_tokens * quantized_width(columns) words.
+  void (*quantize_tokens)(const float* x, int num_tokens, int64_t width, int64_t columns,
+                          void* out);
+  void (*matmul_q8)(const MatmulArgs& args);
+  void (*matmul_q4)(const MatmulArgs& args);
 
   void (*attend_f32)(const AttentionArgs& args);
   void (*attend_bf16)(const AttentionArgs& args);

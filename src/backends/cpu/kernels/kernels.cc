@@ -4,22 +4,17 @@
 // (tools/check_weak_symbols.sh).
 
 #include "backends/cpu/kernels/kernel_table.h"
+#include "backends/cpu/kernels/quantized.h"
+#include "backends/cpu/kernels/tiling.h"
 
-#if defined(TRTMC_ISA_avx512)
+#if defined(TRTMC_ISA_avx512) || defined(TRTMC_ISA_avx512vnni)
 #include "backends/cpu/kernels/simd_avx512.h"
-#elif defined(TRTMC_ISA_avx2)
+#elif defined(TRTMC_ISA_avx2) || defined(TRTMC_ISA_avxvnni)
 #include "backends/cpu/kernels/simd_avx2.h"
-#elif defined(TRTMC_ISA_neon)
+#elif defined(TRTMC_ISA_neon) || defined(TRTMC_ISA_neon_dotprod)
 #include "backends/cpu/kernels/simd_neon.h"
 #else
 #include "backends/cpu/kernels/simd_generic.h"
-#endif
-
-// Sums live in arrays; only loops that vanish keep those in registers.
-#if defined(__clang__)
-#define TRTMC_UNROLL _Pragma("unroll")
-#else
-#define TRTMC_UNROLL _Pragma("GCC unroll 32")
 #endif
 
 #define TRTMC_STRING_OF(x) #x
@@ -58,128 +53,81 @@ struct Bf16Weights {
   }
 };
 
-// Columns that a panel's tile goes through at a time: the tokens' part stays in the second-level
-// cache beside the panels'. Sums wait in y in between, which does not change them.
-constexpr int64_t kColumnsAtATime = 1024;
-
 // How far ahead of a single token's product its weights are fetched, in bytes: beyond the page that
 // the hardware's own prefetcher stops at.
 constexpr int64_t kPrefetchBytes = 1024;
 
-constexpr int smaller(int a, int b) { return a < b ? a : b; }
-
-// Panels side by side for a tile of `tokens`: enough independent sums to hide the latency of
-// multiply-add, no more than there are registers.
-constexpr int panels_for(int tokens) {
-  const int most = smaller(4, kAccumulators / (tokens * kPanelVecs));
-  return most >= 4 ? 4 : most >= 2 ? 2 : 1;
-}
-
-// The tokens of a tile are stored [k][width], empty places zero. Widths: 12, 8, 4, 2, 1 or 6, 4, 2,
-// 1 or 2, 1.
-constexpr int next_smaller_width(int width) { return width == 12 ? 8 : width == 6 ? 4 : width / 2; }
-constexpr int tile_width(int tokens) {
-  int width = kTileTokens;
-  while (next_smaller_width(width) >= tokens) width = next_smaller_width(width);
-  return width;
-}
-
-// One tile: columns [0, columns) of `Panels` panels times `Width` tokens, added to y or stored.
-template <typename Weights, int Panels, int Width>
-inline void multiply_tile(const typename Weights::Element* panels, int64_t panel_elements,
-                          const float* x, int64_t columns, bool add_to_y, int num_tokens, float* y,
-                          int64_t y_stride) {
-  constexpr int kVecs = Panels * kPanelVecs;
-  constexpr int kGroup = Weights::kGroup;
-  Vec sums[Width][kVecs];
-  TRTMC_UNROLL
-  for (int t = 0; t < Width; ++t) {
-    const float* row = y + smaller(t, num_tokens - 1) * y_stride;
-    TRTMC_UNROLL
-    for (int v = 0; v < kVecs; ++v) sums[t][v] = add_to_y ? load(row + v * kLanes) : zero();
-  }
-  for (int64_t k = 0; k < columns; k += kGroup) {
-    if constexpr (Width == 1) {
-      TRTMC_UNROLL
-      for (int p = 0; p < Panels; ++p) {
-        __builtin_prefetch(
-            reinterpret_cast<const char*>(panels + p * panel_elements + k * kPanelRows) +
-            kPrefetchBytes);
-      }
-    }
-    TRTMC_UNROLL
-    for (int column = 0; column < kGroup; ++column) {
-      Vec weights[kVecs];
-      TRTMC_UNROLL
-      for (int v = 0; v < kVecs; ++v) {
-        weights[v] = Weights::load_rows(panels + v / kPanelVecs * panel_elements + k * kPanelRows,
-                                        column, v % kPanelVecs);
-      }
-      TRTMC_UNROLL
-      for (int t = 0; t < Width; ++t) {
-        const Vec token = set1(x[(k + column) * Width + t]);
-        TRTMC_UNROLL
-        for (int v = 0; v < kVecs; ++v) sums[t][v] = fma(weights[v], token, sums[t][v]);
-      }
-    }
-  }
-  TRTMC_UNROLL
-  for (int t = 0; t < Width; ++t) {
-    if (t >= num_tokens) break;
-    TRTMC_UNROLL
-    for (int v = 0; v < kVecs; ++v) store(y + t * y_stride + v * kLanes, sums[t][v]);
-  }
-}
-
-// All panels times the tokens of one tile, for columns [first, first + columns).
-template <typename Weights, int Width>
-inline void multiply_panels(const MatmulArgs& args, int64_t first, int64_t columns, int first_token,
-                            int num_tokens) {
-  constexpr int kPanels = panels_for(Width);
-  const auto* panels = static_cast<const typename Weights::Element*>(args.panels);
-  const int64_t panel_elements =
-      args.panel_bytes / static_cast<int64_t>(sizeof(typename Weights::Element));
-  panels += first * kPanelRows;
-  const float* x = args.x + first_token * args.x_width + first * Width;
-  float* y = args.y + first_token * args.y_stride;
-  int panel = 0;
-  for (; panel + kPanels <= args.num_panels; panel += kPanels) {
-    multiply_tile<Weights, kPanels, Width>(panels + panel * panel_elements, panel_elements, x,
-                                           columns, first > 0, num_tokens, y + panel * kPanelRows,
-                                           args.y_stride);
-  }
-  for (; panel < args.num_panels; ++panel) {
-    multiply_tile<Weights, 1, Width>(panels + panel * panel_elements, panel_elements, x, columns,
-                                     first > 0, num_tokens, y + panel * kPanelRows, args.y_stride);
-  }
-}
-
-template <typename Weights, int Width>
-inline void multiply_width(int width, const MatmulArgs& args, int64_t first, int64_t columns,
-                           int first_token, int num_tokens) {
-  if (width == Width) {
-    multiply_panels<Weights, Width>(args, first, columns, first_token, num_tokens);
-  } else if constexpr (Width > 1) {
-    multiply_width<Weights, next_smaller_width(Width)>(width, args, first, columns, first_token,
-                                                       num_tokens);
-  }
-}
-
+// The tokens of a tile are stored [k][width].
 template <typename Weights>
-void matmul(const MatmulArgs& args) {
-  // A single token's sums never leave the registers.
-  const int64_t step = args.num_tokens == 1 ? args.k : kColumnsAtATime;
-  for (int64_t first = 0; first < args.k; first += step) {
-    const int64_t columns = args.k - first < step ? args.k - first : step;
-    for (int token = 0; token < args.num_tokens; token += kTileTokens) {
-      const int count = smaller(kTileTokens, args.num_tokens - token);
-      multiply_width<Weights, kTileTokens>(tile_width(count), args, first, columns, token, count);
+struct FloatKernel {
+  using Element = typename Weights::Element;
+  static constexpr int kTileTokens = TRTMC_ISA::kTileTokens;
+  // The tokens' part stays in the second-level cache beside the panels'. Sums wait in y in between,
+  // which does not change them.
+  static constexpr int64_t kColumnsAtATime = 1024;
+  static constexpr int kPanelParts = 1;
+
+  // Panels side by side for a tile of `tokens`: enough independent sums to hide the latency of
+  // multiply-add, no more than there are registers.
+  static constexpr int parts_for(int tokens) {
+    const int most = smaller(4, kAccumulators / (tokens * kPanelVecs));
+    return most >= 4 ? 4 : most >= 2 ? 2 : 1;
+  }
+
+  template <int Panels, int Width>
+  static inline void multiply(const TileArgs& tile, int first_panel) {
+    constexpr int kVecs = Panels * kPanelVecs;
+    constexpr int kGroup = Weights::kGroup;
+    const MatmulArgs& args = tile.args;
+    const int64_t panel_elements = args.panel_bytes / static_cast<int64_t>(sizeof(Element));
+    const Element* panels = static_cast<const Element*>(args.panels) +
+                            first_panel * panel_elements + tile.first * kPanelRows;
+    const float* x =
+        static_cast<const float*>(args.x) + tile.first_token * args.x_width + tile.first * Width;
+    float* y = args.y + tile.first_token * args.y_stride + first_panel * kPanelRows;
+    Vec sums[Width][kVecs];
+    TRTMC_UNROLL
+    for (int t = 0; t < Width; ++t) {
+      const float* row = y + smaller(t, tile.num_tokens - 1) * args.y_stride;
+      TRTMC_UNROLL
+      for (int v = 0; v < kVecs; ++v) sums[t][v] = tile.first > 0 ? load(row + v * kLanes) : zero();
+    }
+    for (int64_t k = 0; k < tile.columns; k += kGroup) {
+      if constexpr (Width == 1) {
+        TRTMC_UNROLL
+        for (int p = 0; p < Panels; ++p) {
+          __builtin_prefetch(
+              reinterpret_cast<const char*>(panels + p * panel_elements + k * kPanelRows) +
+              kPrefetchBytes);
+        }
+      }
+      TRTMC_UNROLL
+      for (int column = 0; column < kGroup; ++column) {
+        Vec weights[kVecs];
+        TRTMC_UNROLL
+        for (int v = 0; v < kVecs; ++v) {
+          weights[v] = Weights::load_rows(panels + v / kPanelVecs * panel_elements + k * kPanelRows,
+                                          column, v % kPanelVecs);
+        }
+        TRTMC_UNROLL
+        for (int t = 0; t < Width; ++t) {
+          const Vec token = set1(x[(k + column) * Width + t]);
+          TRTMC_UNROLL
+          for (int v = 0; v < kVecs; ++v) sums[t][v] = fma(weights[v], token, sums[t][v]);
+        }
+      }
+    }
+    TRTMC_UNROLL
+    for (int t = 0; t < Width; ++t) {
+      if (t >= tile.num_tokens) break;
+      TRTMC_UNROLL
+      for (int v = 0; v < kVecs; ++v) store(y + t * args.y_stride + v * kLanes, sums[t][v]);
     }
   }
-}
+};
 
 void pack_tokens(const float* x, int num_tokens, int64_t width, float* out) {
-  const int tile = tile_width(num_tokens);
+  const int tile = tile_width(kTileTokens, num_tokens);
   for (int64_t column = 0; column < width; ++column) {
     for (int t = 0; t < num_tokens; ++t) out[column * tile + t] = x[t * width + column];
     for (int t = num_tokens; t < tile; ++t) out[column * tile + t] = 0;
@@ -377,9 +325,12 @@ constexpr KernelTable kTable = {
     .name = TRTMC_STRING(TRTMC_ISA),
     .tile_tokens = kTileTokens,
     .pack_tokens = pack_tokens,
-    .matmul_f32 = matmul<F32Weights>,
-    .matmul_f16 = matmul<F16Weights>,
-    .matmul_bf16 = matmul<Bf16Weights>,
+    .matmul_f32 = matmul<FloatKernel<F32Weights>>,
+    .matmul_f16 = matmul<FloatKernel<F16Weights>>,
+    .matmul_bf16 = matmul<FloatKernel<Bf16Weights>>,
+    .quantize_tokens = quantize_tokens,
+    .matmul_q8 = matmul_q8,
+    .matmul_q4 = matmul_q4,
     .attend_f32 = attend<F32Cache>,
     .attend_bf16 = attend<Bf16Cache>,
     .rms_norm = rms_norm,

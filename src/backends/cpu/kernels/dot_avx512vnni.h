@@ -1,0 +1,37 @@
+// Dot products of unsigned and signed bytes, 16 rows at a time: AVX512-VNNI.
+#pragma once
+
+#include "backends/cpu/kernels/shifted_grid.h"
+#include "backends/cpu/kernels/simd_avx512.h"
+
+namespace trtmc::cpu::TRTMC_ISA {
+
+constexpr int kDotTokens = 12;
+constexpr int kDotAccumulators = 12;  // Each is a register of integers and one of floats.
+
+using Ints = __m512i;
+using Codes = __m512i;  // Weights + 128.
+
+// What the codes have too much.
+static inline Ints first_dots(int32_t sum) { return _mm512_set1_epi32(-kQ8Zero * sum); }
+static inline Ints dot(Codes codes, int32_t quad, Ints dots) {
+  return _mm512_dpbusd_epi32(dots, codes, _mm512_set1_epi32(quad));
+}
+static inline Vec to_float(Ints dots) { return _mm512_cvtepi32_ps(dots); }
+static inline Vec fused(Vec a, Vec b, Vec c) { return fma(a, b, c); }
+
+static inline Codes load_codes(const uint8_t* p) { return _mm512_loadu_si512(p); }
+
+static inline Codes look_up(__m512i indices) {
+  const __m128i grid = _mm_loadu_si128(reinterpret_cast<const __m128i*>(kShiftedGrid.values));
+  return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(grid), indices);
+}
+static inline Codes load_low_codes(const uint8_t* p) {
+  return look_up(_mm512_and_si512(_mm512_loadu_si512(p), _mm512_set1_epi8(15)));
+}
+static inline Codes load_high_codes(const uint8_t* p) {
+  return look_up(
+      _mm512_and_si512(_mm512_srli_epi16(_mm512_loadu_si512(p), 4), _mm512_set1_epi8(15)));
+}
+
+}  // namespace trtmc::cpu::TRTMC_ISA

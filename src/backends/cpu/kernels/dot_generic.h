@@ -1,0 +1,52 @@
+// Dot products of bytes in the compiler's own terms, four rows at a time.
+#pragma once
+
+#include "backends/cpu/kernels/simd_generic.h"
+#include "tensor/block_formats.h"
+
+namespace trtmc::cpu::TRTMC_ISA {
+
+constexpr int kDotTokens = 2;
+constexpr int kDotAccumulators = 4;  // Each is a register of integers and one of floats.
+
+using Ints = IntVec;
+struct Codes {
+  IntVec columns[kQuadColumns];
+};
+
+static inline Ints first_dots(int32_t /*sum*/) { return Ints{}; }
+static inline Ints dot(const Codes& codes, int32_t quad, Ints dots) {
+  for (int column = 0; column < kQuadColumns; ++column) {
+    dots += codes.columns[column] * static_cast<int8_t>(quad >> (8 * column));
+  }
+  return dots;
+}
+static inline Vec to_float(Ints dots) { return __builtin_convertvector(dots, Vec); }
+// Fused as everywhere, if need be by the library: one in 32 of the multiplications.
+static inline Vec fused(Vec a, Vec b, Vec c) {
+  Vec result;
+  for (int i = 0; i < kLanes; ++i) result[i] = __builtin_fmaf(a[i], b[i], c[i]);
+  return result;
+}
+
+template <typename Decode>
+static inline Codes decode(const uint8_t* p, Decode decode_one) {
+  Codes codes;
+  for (int column = 0; column < kQuadColumns; ++column) {
+    for (int row = 0; row < kLanes; ++row) {
+      codes.columns[column][row] = decode_one(p[row * kQuadColumns + column]);
+    }
+  }
+  return codes;
+}
+static inline Codes load_codes(const uint8_t* p) {
+  return decode(p, [](uint8_t code) { return code - kQ8Zero; });
+}
+static inline Codes load_low_codes(const uint8_t* p) {
+  return decode(p, [](uint8_t code) { return int32_t{kQ4Grid[code & 15]}; });
+}
+static inline Codes load_high_codes(const uint8_t* p) {
+  return decode(p, [](uint8_t code) { return int32_t{kQ4Grid[code >> 4]}; });
+}
+
+}  // namespace trtmc::cpu::TRTMC_ISA
