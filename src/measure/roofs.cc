@@ -26,6 +26,12 @@ double seconds_since(Clock::time_point start) {
 // Keeps the compiler from dropping what was computed.
 std::atomic<uint64_t> sink;
 
+void keep(const void* data) {
+  uint64_t word = 0;
+  std::memcpy(&word, data, sizeof(word));
+  sink += word;
+}
+
 constexpr int64_t kRounds = 20'000'000;
 constexpr int kChains = 12;  // Enough to hide the latency of a multiply-add.
 
@@ -63,7 +69,7 @@ __attribute__((target("avx512f,avx512vnni"))) void byte_dots_512() {
       asm volatile("" : "+v"(sum));
     }
   }
-  sink += static_cast<uint64_t>(_mm512_reduce_add_epi32(sums[0]));
+  keep(sums);
 }
 
 __attribute__((target("avx2,avxvnni"))) void byte_dots_256() {
@@ -75,7 +81,7 @@ __attribute__((target("avx2,avxvnni"))) void byte_dots_256() {
       asm volatile("" : "+x"(sum));
     }
   }
-  sink += static_cast<uint64_t>(_mm256_extract_epi32(sums[0], 0));
+  keep(sums);
 }
 
 // Of products in 16 bits, pairs of them, and sums in 32.
@@ -90,7 +96,7 @@ __attribute__((target("avx2"))) void byte_products_256() {
       asm volatile("" : "+x"(sum));
     }
   }
-  sink += static_cast<uint64_t>(_mm256_extract_epi32(sums[0], 0));
+  keep(sums);
 }
 
 bool has_avxvnni() {
@@ -122,7 +128,7 @@ __attribute__((target("arch=armv8.2-a+dotprod"))) void byte_dots_128() {
       asm volatile("" : "+w"(sum));
     }
   }
-  sink += static_cast<uint64_t>(vgetq_lane_s32(sums[0], 0));
+  keep(sums);
 }
 #endif
 

@@ -18,7 +18,7 @@ struct Codes {
 };
 
 static inline Ints first_dots(int32_t /*sum*/) { return _mm256_setzero_si256(); }
-static inline Ints dot(const Codes& codes, int32_t quad, Ints dots) {
+static inline Ints dot(const Codes& codes, const int32_t& quad, Ints dots) {
   const __m256i tokens = _mm256_sign_epi8(_mm256_set1_epi32(quad), codes.weights);
   const __m256i pairs = _mm256_maddubs_epi16(codes.magnitudes, tokens);
   return _mm256_add_epi32(dots, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));

@@ -14,8 +14,11 @@ using Codes = __m512i;  // Weights + 128.
 
 // What the codes have too much.
 static inline Ints first_dots(int32_t sum) { return _mm512_set1_epi32(-kQ8Zero * sum); }
-static inline Ints dot(Codes codes, int32_t quad, Ints dots) {
-  return _mm512_dpbusd_epi32(dots, codes, _mm512_set1_epi32(quad));
+// One instruction that broadcasts from memory: compilers make two of it, and reading them is what
+// takes longest then.
+static inline Ints dot(Codes codes, const int32_t& quad, Ints dots) {
+  asm("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(dots) : "v"(codes), "m"(quad));
+  return dots;
 }
 static inline Vec to_float(Ints dots) { return _mm512_cvtepi32_ps(dots); }
 static inline Vec fused(Vec a, Vec b, Vec c) { return fma(a, b, c); }

@@ -15,7 +15,7 @@ using Codes = __m256i;  // Weights + 128.
 
 // What the codes have too much.
 static inline Ints first_dots(int32_t sum) { return _mm256_set1_epi32(-kQ8Zero * sum); }
-static inline Ints dot(Codes codes, int32_t quad, Ints dots) {
+static inline Ints dot(Codes codes, const int32_t& quad, Ints dots) {
   return _mm256_dpbusd_avx_epi32(dots, codes, _mm256_set1_epi32(quad));
 }
 static inline Vec to_float(Ints dots) { return _mm256_cvtepi32_ps(dots); }

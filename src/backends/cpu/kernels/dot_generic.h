@@ -15,7 +15,7 @@ struct Codes {
 };
 
 static inline Ints first_dots(int32_t /*sum*/) { return Ints{}; }
-static inline Ints dot(const Codes& codes, int32_t quad, Ints dots) {
+static inline Ints dot(const Codes& codes, const int32_t& quad, Ints dots) {
   for (int column = 0; column < kQuadColumns; ++column) {
     dots += codes.columns[column] * static_cast<int8_t>(quad >> (8 * column));
   }

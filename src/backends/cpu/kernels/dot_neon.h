@@ -14,7 +14,7 @@ using Ints = int32x4_t;
 using Codes = int8x16_t;
 
 static inline Ints first_dots(int32_t /*sum*/) { return vdupq_n_s32(0); }
-static inline Ints dot(Codes codes, int32_t quad, Ints dots) {
+static inline Ints dot(Codes codes, const int32_t& quad, Ints dots) {
   const int8x16_t tokens = vreinterpretq_s8_s32(vdupq_n_s32(quad));
 #if defined(__ARM_FEATURE_DOTPROD)
   return vdotq_s32(dots, codes, tokens);

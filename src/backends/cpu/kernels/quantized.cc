@@ -131,8 +131,8 @@ inline void add_block(const typename Weights::Group* const (&groups)[Parts],
     TRTMC_UNROLL
     for (int p = 0; p < Parts; ++p) dots[t][p] = first_dots(x.sums[t]);
   }
-  TRTMC_UNROLL
-  for (int quad = 0; quad < kQuadsPerBlock; ++quad) {
+  TRTMC_ROLLED  // Longer code is no faster, where reading it is what takes time.
+      for (int quad = 0; quad < kQuadsPerBlock; ++quad) {
     Codes codes[Parts];
     TRTMC_UNROLL
     for (int p = 0; p < Parts; ++p) {

@@ -8,8 +8,10 @@
 // Sums live in arrays; only loops that vanish keep those in registers.
 #if defined(__clang__)
 #define TRTMC_UNROLL _Pragma("unroll")
+#define TRTMC_ROLLED _Pragma("nounroll")
 #else
 #define TRTMC_UNROLL _Pragma("GCC unroll 32")
+#define TRTMC_ROLLED _Pragma("GCC unroll 1")
 #endif
 
 namespace trtmc::cpu::TRTMC_ISA {
