@@ -8,6 +8,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/background_log.h"
 #include "base/log.h"
 #include "cli/build_info.h"
 #include "cli/commands.h"
@@ -134,7 +135,8 @@ void allow_descriptors(int max_connections) {
 
 // Ends with Interrupted if running requests had to be cut off.
 void execute(const ServeCommand& command, Console& console) {
-  console.configure_log(command.log);
+  // Lines on requests come from the threads that serve them.
+  const BackgroundLog log(console.configure_log(command.log));
   ServiceOptions options = command.service;
   options.version = program_version();
   options.build_id = build_id();

@@ -119,7 +119,7 @@ void Console::report(const Error& error) {
   if (!error.hint().empty()) note(fmt::format("hint: {}\n", error.hint()));
 }
 
-void Console::configure_log(const LogOptions& options) {
+LogSink Console::configure_log(const LogOptions& options) {
   quiet_ = options.quiet;
   set_log_level(options.quiet     ? LogLevel::kError
                 : options.verbose ? LogLevel::kDebug
@@ -128,12 +128,16 @@ void Console::configure_log(const LogOptions& options) {
     const auto complain = [this](const std::string& what) {
       note(fmt::format("warning: {}\n", what));
     };
-    return set_log_sink(log_to_file(options.file, complain));
+    LogSink sink = log_to_file(options.file, complain);
+    set_log_sink(sink);
+    return sink;
   }
-  set_log_sink([this](LogLevel level, std::string_view line) {
+  LogSink sink = [this](LogLevel level, std::string_view line) {
     const bool plain = level == LogLevel::kDebug || level == LogLevel::kInfo;
     note(fmt::format("{}{}{}\n", plain ? "" : level_name(level), plain ? "" : ": ", line));
-  });
+  };
+  set_log_sink(sink);
+  return sink;
 }
 
 std::string escape_controls(std::string_view text) {

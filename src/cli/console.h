@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/log.h"
 
 namespace trtmc {
 
@@ -51,8 +52,9 @@ class Console {
   void end_progress();              // Clears it.
   void report(const Error& error);  // "trtmc: sentence" and "hint: what to do".
 
-  // Sets level and target of log lines. Throws if the log file can't be opened.
-  void configure_log(const LogOptions& options);
+  // Sets level and target of log lines, and says what the target is. Throws if the log file can't
+  // be opened.
+  LogSink configure_log(const LogOptions& options);
   bool quiet() const { return quiet_; }
 
  private:
