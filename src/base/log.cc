@@ -3,6 +3,8 @@
 #include <atomic>
 #include <cstdio>
 #include <mutex>
+#include <new>
+#include <string>
 
 namespace trtmc {
 namespace {
@@ -31,12 +33,25 @@ void set_log_sink(LogSink sink) {
   g_sink = std::move(sink);
 }
 
-void log_line(LogLevel level, std::string_view line) {
+void log_line(LogLevel level, std::string_view line) noexcept {
   if (level < g_level.load()) return;
-  const std::lock_guard lock(g_mutex);
-  if (g_sink) return g_sink(level, line);
-  const std::string text = fmt::format("{}{}\n", prefix(level), line);
-  std::fwrite(text.data(), 1, text.size(), stderr);
+  try {
+    const std::lock_guard lock(g_mutex);
+    if (g_sink) return g_sink(level, line);
+    const std::string text = fmt::format("{}{}\n", prefix(level), line);
+    std::fwrite(text.data(), 1, text.size(), stderr);
+  } catch (const std::bad_alloc&) {
+    return;
+  }
+}
+
+void log_formatted(LogLevel level, fmt::string_view format, fmt::format_args args) noexcept {
+  if (level < g_level.load()) return;
+  try {
+    log_line(level, fmt::vformat(format, args));
+  } catch (const std::bad_alloc&) {
+    return;
+  }
 }
 
 }  // namespace trtmc

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <iterator>
 #include <limits>
 #include <new>
 #include <system_error>
@@ -98,14 +97,15 @@ struct Engine::Impl {
 
   // The engine's thread.
   void run() noexcept;
-  void serve_mail() noexcept;
   bool take_mail();
+  void serve() noexcept;
   void start_new();
   void start(RequestRun& run);
+  void end(RequestRun& run, FinishReason reason, std::string_view error = {},
+           ErrorCode code = ErrorCode::kInternal);
   void end_cancelled();
-  void end_all(FinishReason reason, const std::string& error);
-  std::string why_lost() const;
-  void lose(const std::string& why);
+  void end_all(FinishReason reason, std::string_view error = {});
+  void lose(std::string_view why);
   void leave_queue(RequestRun& run);
   void sweep();
 
@@ -115,7 +115,8 @@ struct Engine::Impl {
   void score_prompts(const StepPlan& plan, const Logits& logits);
   void score_prompt(const PlanRow& row, int first_logits_row, const Logits& logits);
   void finish_or_guess();
-  void fail_step(const StepPlan& plan, ErrorCode code, const std::string& message);
+  void fail_step(const StepPlan& plan, ErrorCode code, std::string_view message);
+  void check_invariants() const;
 
   RequestRun& run_of(SequenceId id);
 
@@ -126,7 +127,8 @@ struct Engine::Impl {
 
   // Of the engine's thread alone.
   Scheduler scheduler;
-  std::vector<std::unique_ptr<RequestRun>> runs;  // In the order of their ids.
+  std::vector<std::unique_ptr<RequestRun>> newcomers;  // Empty but while they are started.
+  std::vector<std::unique_ptr<RequestRun>> runs;       // In the order of their ids.
   SequenceId next_id = 1;
 
   StepArrays arrays;
@@ -138,49 +140,54 @@ struct Engine::Impl {
 
 void Engine::Impl::run() noexcept {
   while (take_mail()) {
-    serve_mail();
+    serve();
     counter.publish(scheduler);
   }
-  end_all(FinishReason::kCancelled, {});
+  end_all(FinishReason::kCancelled);
 }
 
-void Engine::Impl::serve_mail() noexcept {
-  std::string trouble;
+void Engine::Impl::serve() noexcept {
   try {
-    if (const std::string lost = why_lost(); !lost.empty()) {
-      return end_all(FinishReason::kError, lost);
-    }
-    start_new();
+    // Written by this thread alone.
+    if (!mailbox->lost.empty()) return end_all(FinishReason::kError, mailbox->lost);
     end_cancelled();
     step();
-    return sweep();
+    sweep();
   } catch (const std::exception& error) {
-    trouble = error.what();
+    lose(error.what());  // Not a step that failed, which is dealt with there.
   } catch (...) {
-    trouble = "something that is no exception was thrown";
+    lose("something that is no exception was thrown");
   }
-  // Not a step that failed, which is dealt with there, but the engine itself.
-  lose(trouble);
 }
 
 // Waits for something to do. False when it is to stop.
 bool Engine::Impl::take_mail() {
-  std::unique_lock lock(mailbox->mutex);
-  mailbox->wake.wait(lock, [&] {
-    return mailbox->stopping || mailbox->cancelled || !mailbox->submitted.empty() ||
-           !scheduler.empty();
-  });
-  mailbox->cancelled = false;
-  std::ranges::move(mailbox->submitted, std::back_inserter(runs));
-  mailbox->submitted.clear();
-  return !mailbox->stopping;
+  bool goes_on = false;
+  {
+    std::unique_lock lock(mailbox->mutex);
+    mailbox->wake.wait(lock, [&] {
+      return mailbox->stopping || mailbox->cancelled || !mailbox->submitted.empty() ||
+             !scheduler.empty();
+    });
+    mailbox->cancelled = false;
+    newcomers.swap(mailbox->submitted);
+    goes_on = !mailbox->stopping;
+  }
+  start_new();
+  return goes_on;
 }
 
-// Of the runs that have come: if this fails, they are among those that end.
 void Engine::Impl::start_new() {
-  for (const auto& run : runs) {
-    if (run->first_id() == 0) start(*run);
+  for (std::unique_ptr<RequestRun>& run : newcomers) {
+    try {
+      start(*run);
+      runs.push_back(std::move(run));
+    } catch (const std::bad_alloc&) {
+      end(*run, FinishReason::kError, kOutOfMemory, ErrorCode::kExhausted);
+      leave_queue(*run);
+    }
   }
+  newcomers.clear();
 }
 
 void Engine::Impl::start(RequestRun& run) {
@@ -206,38 +213,32 @@ void Engine::Impl::leave_queue(RequestRun& run) {
   --mailbox->num_queued;
 }
 
+// Needs no memory.
+void Engine::Impl::end(RequestRun& run, FinishReason reason, std::string_view error,
+                       ErrorCode code) {
+  for (int i = 0; i < run.num_choices(); ++i) {
+    const SequenceId id = run.first_id() + static_cast<SequenceId>(i);
+    scheduler.finish(id);
+    run.end(id, reason, error, code);
+  }
+}
+
 void Engine::Impl::end_cancelled() {
   for (const auto& run : runs) {
-    if (!run->is_cancelled()) continue;
-    for (int i = 0; i < run->num_choices(); ++i) {
-      const SequenceId id = run->first_id() + static_cast<SequenceId>(i);
-      scheduler.finish(id);
-      run->end(id, FinishReason::kCancelled);
-    }
+    if (run->is_cancelled()) end(*run, FinishReason::kCancelled);
   }
   sweep();
 }
 
-void Engine::Impl::end_all(FinishReason reason, const std::string& error) {
-  for (const auto& run : runs) {
-    for (int i = 0; i < run->num_choices(); ++i) {
-      const SequenceId id = run->first_id() + static_cast<SequenceId>(i);
-      scheduler.finish(id);
-      run->end(id, reason, error);
-    }
-  }
+void Engine::Impl::end_all(FinishReason reason, std::string_view error) {
+  for (const auto& run : runs) end(*run, reason, error);
   sweep();
 }
 
-std::string Engine::Impl::why_lost() const {
-  const std::lock_guard lock(mailbox->mutex);
-  return mailbox->lost;
-}
-
-void Engine::Impl::lose(const std::string& why) {
+void Engine::Impl::lose(std::string_view why) {
   {
     const std::lock_guard lock(mailbox->mutex);
-    mailbox->lost = why;
+    set_error(mailbox->lost, why);
   }
   end_all(FinishReason::kError, why);
 }
@@ -266,13 +267,11 @@ void Engine::Impl::step() {
   } catch (const Error& error) {
     fail_step(plan, error.code(), error.what());
   } catch (const std::bad_alloc&) {
-    fail_step(plan, ErrorCode::kExhausted, "no memory is left for the step");
+    fail_step(plan, ErrorCode::kExhausted, kOutOfMemory);
   } catch (const std::exception& error) {
     fail_step(plan, ErrorCode::kInternal, error.what());
   }
-  if (!options.checks_invariants) return;
-  const auto violation = find_violation(take_snapshot(scheduler));
-  TRTMC_CHECK(!violation, violation->c_str());
+  if (options.checks_invariants) check_invariants();
 }
 
 const Logits& Engine::Impl::compute(const StepPlan& plan) {
@@ -331,7 +330,7 @@ void Engine::Impl::finish_or_guess() {
   }
 }
 
-void Engine::Impl::fail_step(const StepPlan& plan, ErrorCode code, const std::string& message) {
+void Engine::Impl::fail_step(const StepPlan& plan, ErrorCode code, std::string_view message) {
   log_error("a step of {} sequences failed: {}", plan.rows.size(), message);
   counter.count_failed_step();
   if (code == ErrorCode::kInternal) return lose(message);
@@ -342,6 +341,20 @@ void Engine::Impl::fail_step(const StepPlan& plan, ErrorCode code, const std::st
   for (const PlanRow& row : plan.rows) fail(row.sequence);
   for (const BlockCopy& copy : plan.copies) fail(copy.sequence);  // It may not have been made.
 }
+
+void Engine::Impl::check_invariants() const {
+  try {
+    const auto violation = find_violation(take_snapshot(scheduler));
+    TRTMC_CHECK(!violation, violation->c_str());
+  } catch (const std::bad_alloc&) {
+    return;  // The next step's check has more, perhaps.
+  }
+}
+
+QueueFullError::QueueFullError(int num_waiting)
+    : Error(ErrorCode::kExhausted,
+            fmt::format("{} requests are waiting, as many as may", num_waiting),
+            "try again later") {}
 
 Engine::Engine(const LoadedModel& model, const EngineOptions& options)
     : Engine(model.engine_model(), options) {}
@@ -367,9 +380,7 @@ TokenStream Engine::submit(GenerationRequest request, std::function<void()> wake
     throw Error(ErrorCode::kInternal, "the engine has lost its device: " + mailbox.lost);
   }
   if (mailbox.num_queued >= impl_->options.max_queued) {
-    throw Error(ErrorCode::kExhausted,
-                fmt::format("{} requests are waiting, as many as may", mailbox.num_queued),
-                "try again later");
+    throw QueueFullError(mailbox.num_queued);
   }
   mailbox.submitted.push_back(std::move(run));
   ++mailbox.num_queued;
@@ -377,7 +388,10 @@ TokenStream Engine::submit(GenerationRequest request, std::function<void()> wake
   return TokenStream(std::move(shared));
 }
 
-bool Engine::healthy() const { return impl_->why_lost().empty(); }
+bool Engine::healthy() const {
+  const std::lock_guard lock(impl_->mailbox->mutex);
+  return impl_->mailbox->lost.empty();
+}
 
 EngineStats Engine::stats() const {
   EngineStats stats = impl_->counter.read();

@@ -14,7 +14,7 @@
 namespace trtmc {
 
 struct EngineOptions {
-  int max_queued = 256;           // Waiting requests; beyond it submit() throws kExhausted.
+  int max_queued = 256;           // Waiting requests; beyond it submit() throws QueueFullError.
   int max_tokens_per_step = 512;  // A step's token budget, prompts and answers together.
   bool prefix_cache = true;       // Keeps what has been computed until its memory is needed.
   bool speculate = false;         // Guesses tokens that repeat; answers stay as they are.
@@ -23,6 +23,12 @@ struct EngineOptions {
 #else
   bool checks_invariants = true;
 #endif
+};
+
+// Too many requests wait already: a kExhausted that will pass.
+class QueueFullError : public Error {
+ public:
+  explicit QueueFullError(int num_waiting);
 };
 
 struct PromptScores {
@@ -62,7 +68,7 @@ class Engine {
 
   // From any thread. Throws kInvalidArgument for a request that can't be run (an empty prompt, an
   // id out of range, longer than the context), kUnsupported for stop strings without a tokenizer,
-  // kExhausted when the queue is full, kInternal when the engine is not healthy.
+  // QueueFullError, kInternal when the engine is not healthy, and std::bad_alloc.
   //
   // `wake`, if any, is called whenever an event has come to a stream that had none, for readers
   // who poll(): by the engine's thread, so it must be quick, and must neither throw nor call the
@@ -71,7 +77,8 @@ class Engine {
 
   // False once a step has failed with kInternal or with what is no Error: nothing is known of the
   // device any more, everything that ran has ended with kError, and submit() refuses. A step that
-  // fails otherwise ends the sequences that were in it, and the next ones run.
+  // fails otherwise ends the sequences that were in it, and the next ones run; so does a request
+  // that finds no memory end alone.
   bool healthy() const;
 
   // As it was after the last step, and those who wait now. From any thread.

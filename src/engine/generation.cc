@@ -1,5 +1,7 @@
 #include "engine/generation.h"
 
+#include <new>
+
 #include "base/check.h"
 
 namespace trtmc {
@@ -16,6 +18,14 @@ std::string_view to_string(FinishReason reason) {
       return "error";
   }
   TRTMC_CHECK(false, "no finish reason");
+}
+
+void set_error(std::string& error, std::string_view text) noexcept {
+  try {
+    error = text;
+  } catch (const std::bad_alloc&) {
+    error = kOutOfMemory;
+  }
 }
 
 }  // namespace trtmc

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "base/check.h"
 #include "base/hash.h"
@@ -95,9 +96,11 @@ void PrefixCache::grow(BlockId block) {
   const auto needed = static_cast<size_t>(block) + 1;
   if (needed <= nodes_.size()) return;
   const size_t size = std::max({kFirstNodes, std::bit_ceil(needed)});
-  nodes_.resize(size);
+  // Whichever finds no memory, everything is as it was.
+  std::vector<BlockId> buckets(size, kNone);
   tokens_.resize(size * block_size_);
-  buckets_.assign(size, kNone);
+  nodes_.resize(size);
+  buckets_ = std::move(buckets);
   for (BlockId held = 0; static_cast<size_t>(held) < size; ++held) {
     if (node(held).is_held) link_in_bucket(held);
   }

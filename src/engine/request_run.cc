@@ -1,6 +1,7 @@
 #include "engine/request_run.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace trtmc {
@@ -64,8 +65,16 @@ std::string_view RequestRun::shown_bytes(TokenId token) const {
 }
 
 void RequestRun::accept(SequenceId id, Sampled& sampled) {
-  if (is_cancelled()) return end(id, FinishReason::kCancelled);
-  if (is_stop(sampled.token)) return end_at(id, sampled);
+  try {
+    if (is_cancelled()) return end(id, FinishReason::kCancelled);
+    if (is_stop(sampled.token)) return end_at(id, sampled);
+    go_on(id, sampled);
+  } catch (const std::bad_alloc&) {
+    end(id, FinishReason::kError, kOutOfMemory, ErrorCode::kExhausted);
+  }
+}
+
+void RequestRun::go_on(SequenceId id, Sampled& sampled) {
   Choice& current = choice(id);
   if (counts_tokens_) current.counts.add_output(sampled.token);
   ++current.num_generated;
@@ -95,23 +104,28 @@ void RequestRun::end_at(SequenceId id, Sampled& stop) {
   send(current, std::move(event));
 }
 
-void RequestRun::end(SequenceId id, FinishReason reason, std::string error, ErrorCode error_code) {
+void RequestRun::end(SequenceId id, FinishReason reason, std::string_view error,
+                     ErrorCode error_code) noexcept {
   Choice& current = choice(id);
   if (current.ended) return;
   TokenEvent event = event_for(id);
-  event.text = current.text.finish();
+  try {
+    event.text = current.text.finish();
+  } catch (const std::bad_alloc&) {
+    event.text.clear();
+  }
   event.finish = reason;
-  event.error = std::move(error);
+  set_error(event.error, error);
   event.error_code = error_code;
   send(current, std::move(event));
 }
 
 void RequestRun::send(Choice& current, TokenEvent event) {
-  if (event.finish) {
-    current.ended = true;
-    ++num_ended_;
-  }
+  const bool is_last = event.finish.has_value();
   shared_->push(std::move(event));
+  if (!is_last) return;
+  current.ended = true;
+  ++num_ended_;
 }
 
 void RequestRun::set_cached_tokens(SequenceId id, int count) {

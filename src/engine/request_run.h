@@ -3,7 +3,7 @@
 #pragma once
 
 #include <memory>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/draft.h"
@@ -40,7 +40,7 @@ class RequestRun {
   SampleRow sample_row(SequenceId id, int row) const;
 
   // Takes the next token of `id` and sends what follows from it; ends the choice if the request has
-  // been cancelled.
+  // been cancelled, or if there is no memory.
   void accept(SequenceId id, Sampled& sampled);
 
   // Guesses the answer's next tokens.
@@ -50,9 +50,10 @@ class RequestRun {
   // for the request is the first choice.
   void set_cached_tokens(SequenceId id, int count);
 
-  // Ends the choice without a token; once it has ended already this does nothing.
-  void end(SequenceId id, FinishReason reason, std::string error = {},
-           ErrorCode error_code = ErrorCode::kInternal);
+  // Ends the choice without a token; once it has ended already this does nothing. Where there is no
+  // memory, only text that was held back is lost.
+  void end(SequenceId id, FinishReason reason, std::string_view error = {},
+           ErrorCode error_code = ErrorCode::kInternal) noexcept;
 
   // The score of prompt token `index` + 1. All come before the first token.
   void set_prompt_score(int index, TokenScore score);
@@ -74,6 +75,7 @@ class RequestRun {
   }
   TokenEvent event_for(SequenceId id) const;
   bool is_stop(TokenId token) const;
+  void go_on(SequenceId id, Sampled& sampled);
   void end_at(SequenceId id, Sampled& stop);  // The token is a stop token.
   std::string_view shown_bytes(TokenId token) const;
   void send(Choice& choice, TokenEvent event);

@@ -24,6 +24,11 @@ std::unique_ptr<Sequence> take_from(Scheduler::Sequences& sequences, SequenceId 
   return sequence;
 }
 
+template <typename T>
+void make_room(std::vector<T>& list, size_t size) {
+  if (list.capacity() < size) list.reserve(std::max(size, 2 * list.capacity()));
+}
+
 }  // namespace
 
 Scheduler::Scheduler(const SchedulerOptions& options)
@@ -61,9 +66,23 @@ Admission Scheduler::admit(std::unique_ptr<Sequence> sequence) {
   }
   if (static_cast<int>(waiting_.size()) >= options_.max_waiting) return Admission::kQueueFull;
   sequence->turn = num_plans_ - static_cast<int64_t>(sequence->priority) * kPriorityLeadSteps;
+  sequence->blocks.reserve(static_cast<size_t>(blocks_for(most_computed)));
+  make_room_to_plan();
   by_id_.emplace(sequence->id, sequence.get());
   insert_in_order(waiting_, std::move(sequence));
   return Admission::kAdmitted;
+}
+
+// For one more sequence. One that runs may have to wait again.
+void Scheduler::make_room_to_plan() {
+  const size_t num_sequences = running_.size() + waiting_.size() + 1;
+  make_room(waiting_, num_sequences);
+  const size_t num_running = std::min(num_sequences, most_running());
+  make_room(running_, num_running);
+  make_room(plan_.copies, num_running);
+  make_room(plan_.rows, num_running);
+  make_room(readers_, num_running);
+  make_room(by_urgency_, num_running);
 }
 
 const Sequence* Scheduler::find(SequenceId id) const {

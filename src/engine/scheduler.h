@@ -75,7 +75,8 @@ class Scheduler {
   explicit Scheduler(const SchedulerOptions& options);
   Scheduler(Scheduler&&) = delete;
 
-  // kTooLong: not even alone would it fit.
+  // kTooLong: not even alone would it fit. Takes the memory that planning with one more sequence
+  // needs: plan() and finish() need none. Without it std::bad_alloc, and nothing has changed.
   Admission admit(std::unique_ptr<Sequence> sequence);
 
   // Guesses at what follows the sequence's tokens; the next plan computes as many as have room.
@@ -116,6 +117,7 @@ class Scheduler {
   size_t most_running() const;
   std::span<const TokenId> tokens_of_block(const Sequence& sequence, int index) const;
 
+  void make_room_to_plan();
   void plan_generating();
   void start_waiting();
   void plan_prompts();
@@ -150,7 +152,7 @@ class Scheduler {
   int64_t num_plans_ = 0;
   int64_t num_preemptions_ = 0;
 
-  // Of the plan in the making; kept, so that planning allocates nothing.
+  // Of the plan in the making; kept, and with room for what may come.
   StepPlan plan_;
   int budget_ = 0;  // Tokens that it may still take.
   std::vector<Reader> readers_;

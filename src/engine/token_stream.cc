@@ -1,13 +1,24 @@
 #include "engine/token_stream.h"
 
+#include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "engine/request_run.h"
 
 namespace trtmc {
 
-void EventQueue::push(TokenEvent event) {
-  if (size_ == events_.size()) {
+namespace {
+
+constexpr int kFirstRoom = 8;
+
+}  // namespace
+
+EventQueue::EventQueue(int num_events)
+    : events_(std::bit_ceil(static_cast<size_t>(std::max(num_events, kFirstRoom)))) {}
+
+void EventQueue::push(TokenEvent&& event, int num_more) {
+  if (size_ + 1 + static_cast<size_t>(num_more) > events_.size()) {
     std::vector<TokenEvent> wider(2 * events_.size());
     for (size_t i = 0; i < size_; ++i) wider[i] = std::move(events_[wrapped(first_ + i)]);
     events_ = std::move(wider);
@@ -25,10 +36,12 @@ TokenEvent EventQueue::pop() {
 void TokenStream::Shared::push(TokenEvent event) {
   {
     const std::lock_guard lock(mutex);
-    if (event.token >= 0) ++usage.completion_tokens;
-    if (event.finish) --open_choices;
+    const int still_open = open_choices - (event.finish ? 1 : 0);
+    const int num_tokens = event.token >= 0 ? 1 : 0;
     const bool had_none = events.empty();
-    events.push(std::move(event));
+    events.push(std::move(event), still_open);
+    open_choices = still_open;
+    usage.completion_tokens += num_tokens;
     wake.notify_one();
     if (!had_none) return;
   }

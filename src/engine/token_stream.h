@@ -31,14 +31,19 @@ struct Mailbox {
 // no allocations.
 class EventQueue {
  public:
+  // With room for `num_events`.
+  explicit EventQueue(int num_events);
+
   bool empty() const { return size_ == 0; }
-  void push(TokenEvent event);
+  // Afterwards there is room for `num_more` more, and those need no memory. Without memory it
+  // throws, and nothing has changed.
+  void push(TokenEvent&& event, int num_more);
   TokenEvent pop();
 
  private:
   size_t wrapped(size_t index) const { return index & (events_.size() - 1); }
 
-  std::vector<TokenEvent> events_ = std::vector<TokenEvent>(8);  // A ring; a power of two.
+  std::vector<TokenEvent> events_;  // A ring; a power of two.
   size_t first_ = 0, size_ = 0;
 };
 
@@ -48,10 +53,12 @@ struct TokenStream::Shared {
          std::function<void()> wake_poller)
       : mailbox(std::move(mailbox_of_engine)),
         wake_reader(std::move(wake_poller)),
+        events(num_choices),
         open_choices(num_choices),
         usage{.prompt_tokens = prompt_tokens} {}
 
-  // Counts the choice's end and the token, then wakes the reader.
+  // Counts the choice's end and the token, then wakes the reader. Needs memory now and then, but
+  // never for the last event of a choice; without memory it throws, and nothing has changed.
   void push(TokenEvent event);
 
   const std::shared_ptr<Mailbox> mailbox;

@@ -62,7 +62,6 @@ void FakeExecutor::submit(const StepBatch& batch) {
   spec.vocab_size = vocab_size_;
   spec.context_length = limits_.num_blocks * limits_.block_size;
   check_step(batch, spec, limits_);
-  running_ = true;
   num_tokens_ += static_cast<int>(batch.tokens.size());
   const int num_sequences = static_cast<int>(batch.sequence_starts.size()) - 1;
   widest_step_ = std::max(widest_step_.load(), num_sequences);
@@ -92,6 +91,7 @@ void FakeExecutor::submit(const StepBatch& batch) {
   }
   logits_ =
       HostLogits(values_, static_cast<int>(batch.logits_rows.size()), vocab_size_, vocab_size_);
+  running_ = true;  // Not before all that may find no memory.
 }
 
 const Logits& FakeExecutor::wait() {
