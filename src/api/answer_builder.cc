@@ -4,8 +4,9 @@
 
 namespace trtmc {
 
-AnswerBuilder::AnswerBuilder(std::optional<OutputParser> parser)
+AnswerBuilder::AnswerBuilder(std::optional<OutputParser> parser, bool keeps_top)
     : parser_(std::move(parser)),
+      keeps_top_(keeps_top),
       start_(std::chrono::steady_clock::now()),
       first_(start_),
       last_(start_) {}
@@ -19,7 +20,8 @@ Delta AnswerBuilder::take(TokenEvent event) {
     last_ = std::chrono::steady_clock::now();
     if (answer_.tokens.empty()) first_ = last_;
     delta.token = Token{event.token, event.logprob, std::move(event.top)};
-    answer_.tokens.push_back(*delta.token);
+    answer_.tokens.push_back({event.token, event.logprob, {}});
+    if (keeps_top_) answer_.tokens.back().top = delta.token->top;
   }
   return delta;
 }

@@ -12,8 +12,9 @@ namespace trtmc {
 
 class AnswerBuilder {
  public:
-  // Without a parser all text is content.
-  explicit AnswerBuilder(std::optional<OutputParser> parser);
+  // Without a parser all text is content. What else was likely is left out of the answer's tokens
+  // unless `keeps_top`: it is large, and the deltas have it.
+  explicit AnswerBuilder(std::optional<OutputParser> parser, bool keeps_top = true);
 
   // What the event adds. An event of an error adds nothing.
   Delta take(TokenEvent event);
@@ -27,6 +28,7 @@ class AnswerBuilder {
   void add(OutputDelta parsed, Delta& delta);
 
   std::optional<OutputParser> parser_;
+  const bool keeps_top_;
   Answer answer_;
   SteadyTime start_, first_, last_;  // Of the request, of the first token, of the last so far.
 };

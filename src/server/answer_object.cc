@@ -4,22 +4,16 @@
 
 #include <ctime>
 #include <random>
-#include <span>
 #include <utility>
-
-#include "base/hash.h"
-#include "trtmc/version.h"
 
 namespace trtmc {
 namespace {
 
-// Names what the numbers of an answer depend on besides the request: with equal fingerprints, equal
-// seeds give equal answers.
-std::string fingerprint(const ServedModel& model) {
-  const std::string text =
-      fmt::format("{} {} {}", TRTMC_VERSION_STRING, to_hex(model.loaded.bundle().identity()),
-                  model.loaded.executor().description());
-  return fmt::format("fp_{:010x}", hash64(std::as_bytes(std::span(text))) >> 24);
+// What a client is told whose answer ends since the server does.
+ApiError cut_off_error() {
+  return {.status = 503,
+          .message = "the answer was cut off, since the server stops",
+          .type = "server_error"};
 }
 
 }  // namespace
@@ -39,7 +33,7 @@ AnswerObject::AnswerObject(std::string_view id_prefix, std::string_view object,
   head.set("object", object);
   head.set("created", int64_t{std::time(nullptr)});
   head.set("model", model.name);
-  head.set("system_fingerprint", fingerprint(model));
+  head.set("system_fingerprint", model.fingerprint);
   head_ = head.dump();
   head_.pop_back();
 }
@@ -65,10 +59,20 @@ Json usage_json(const Usage& usage) {
   return json;
 }
 
-ApiError cut_off_error() {
-  return {.status = 503,
-          .message = "the answer was cut off, since the server stops",
-          .type = "server_error"};
+void WholeAnswer::end(const AnswerObject& object, const Json& usage, bool is_cut_off) {
+  if (is_cut_off) return fail(cut_off_error());
+  exchange_->respond(
+      text_response(200, "application/json", object.with(std::move(choices_), usage)));
+}
+
+void StreamedAnswer::send(const AnswerObject& object, Json choice) {
+  events_.send(object.with({std::move(choice)}, {}, fields_.include_usage));
+}
+
+void StreamedAnswer::end(const AnswerObject& object, const Json& usage, bool is_cut_off) {
+  if (is_cut_off) return fail(cut_off_error());
+  if (fields_.include_usage) events_.send(object.with({}, usage));
+  events_.end();
 }
 
 }  // namespace trtmc

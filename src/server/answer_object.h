@@ -2,12 +2,14 @@
 // took.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "base/json.h"
-#include "server/api_error.h"
 #include "server/model_catalogue.h"
+#include "server/request_fields.h"
+#include "server/sse.h"
 #include "trtmc/values.h"
 
 namespace trtmc {
@@ -31,7 +33,36 @@ class AnswerObject {
 // {"prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details"}
 Json usage_json(const Usage& usage);
 
-// What a client is told whose answer ends since the server does.
-ApiError cut_off_error();
+// An answer that is sent once all of its choices are there. One that is cut off, since the server
+// stops, fails instead.
+class WholeAnswer {
+ public:
+  WholeAnswer(std::shared_ptr<Exchange> exchange, int num_choices)
+      : exchange_(std::move(exchange)), choices_(static_cast<size_t>(num_choices)) {}
+
+  void set(int choice, Json json) { choices_[static_cast<size_t>(choice)] = std::move(json); }
+  void end(const AnswerObject& object, const Json& usage, bool is_cut_off);
+  void fail(const ApiError& error) { exchange_->respond(error_response(error)); }
+
+ private:
+  const std::shared_ptr<Exchange> exchange_;
+  Json::Array choices_;
+};
+
+// One that is sent in pieces of a choice each.
+class StreamedAnswer {
+ public:
+  StreamedAnswer(std::shared_ptr<Exchange> exchange, StreamFields fields)
+      : events_(std::move(exchange)), fields_(fields) {}
+
+  void start() { events_.start(); }
+  void send(const AnswerObject& object, Json choice);
+  void end(const AnswerObject& object, const Json& usage, bool is_cut_off);
+  void fail(const ApiError& error) { events_.fail(error); }
+
+ private:
+  EventStream events_;
+  const StreamFields fields_;
+};
 
 }  // namespace trtmc

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "server/answer_object.h"
-#include "server/sse.h"
 #include "server/token_json.h"
 
 namespace trtmc {
@@ -81,26 +80,24 @@ class WholeChatWriter final : public ChatWriter {
  public:
   WholeChatWriter(std::shared_ptr<Exchange> exchange, ChatAnswerOptions options)
       : ChatWriter(std::move(options), "chat.completion"),
-        exchange_(std::move(exchange)),
-        choices_(static_cast<size_t>(options_.num_choices)) {}
+        answer_(std::move(exchange), options_.num_choices),
+        tokens_(static_cast<size_t>(options_.num_choices)) {}
 
   void begin() override {}
-  void add(int, const Delta&) override {}
+
+  void add(int choice, const Delta& delta) override {
+    if (!options_.logprobs || !delta.token) return;
+    tokens_[static_cast<size_t>(choice)].push_back(chat_token_json(tokenizer(), *delta.token));
+  }
 
   void end_choice(int choice, const Answer& answer) override {
     count(answer);
-    const auto index = static_cast<size_t>(choice);
-    choices_[index] =
-        choice_json(choice, "message", message(answer), logprobs(answer), finish_reason(answer));
+    answer_.set(choice, choice_json(choice, "message", message(answer), logprobs(choice),
+                                    finish_reason(answer)));
   }
 
-  void end(const Usage& total) override {
-    if (cut_off_) return fail(cut_off_error());
-    exchange_->respond(
-        text_response(200, "application/json", object_.with(std::move(choices_), usage(total))));
-  }
-
-  void fail(const ApiError& error) override { exchange_->respond(error_response(error)); }
+  void end(const Usage& total) override { answer_.end(object_, usage(total), cut_off_); }
+  void fail(const ApiError& error) override { answer_.fail(error); }
 
  private:
   Json message(const Answer& answer) const {
@@ -120,26 +117,24 @@ class WholeChatWriter final : public ChatWriter {
     return json;
   }
 
-  Json logprobs(const Answer& answer) const {
+  Json logprobs(int choice) {
     if (!options_.logprobs) return {};
-    Json::Array tokens;
-    for (const Token& token : answer.tokens) tokens.push_back(chat_token_json(tokenizer(), token));
-    return logprobs_json(std::move(tokens));
+    return logprobs_json(std::move(tokens_[static_cast<size_t>(choice)]));
   }
 
-  const std::shared_ptr<Exchange> exchange_;
-  Json::Array choices_;
+  WholeAnswer answer_;
+  std::vector<Json::Array> tokens_;  // [choice]; none unless asked for.
 };
 
 class StreamedChatWriter final : public ChatWriter {
  public:
   StreamedChatWriter(std::shared_ptr<Exchange> exchange, ChatAnswerOptions options)
       : ChatWriter(std::move(options), "chat.completion.chunk"),
-        events_(std::move(exchange)),
+        answer_(std::move(exchange), options_.stream),
         num_calls_(static_cast<size_t>(options_.num_choices)) {}
 
   void begin() override {
-    events_.start();
+    answer_.start();
     Json role;
     role.set("role", "assistant");
     role.set("content", "");
@@ -165,13 +160,8 @@ class StreamedChatWriter final : public ChatWriter {
     send(choice, Json::Object(), {}, finish_reason(answer));
   }
 
-  void end(const Usage& total) override {
-    if (cut_off_) return fail(cut_off_error());
-    if (options_.stream.include_usage) events_.send(object_.with({}, usage(total)));
-    events_.end();
-  }
-
-  void fail(const ApiError& error) override { events_.fail(error); }
+  void end(const Usage& total) override { answer_.end(object_, usage(total), cut_off_); }
+  void fail(const ApiError& error) override { answer_.fail(error); }
 
  private:
   // Id, type and name once, then the arguments.
@@ -194,12 +184,11 @@ class StreamedChatWriter final : public ChatWriter {
   }
 
   void send(int choice, Json delta, Json logprobs = {}, Json finish = {}) {
-    Json json =
-        choice_json(choice, "delta", std::move(delta), std::move(logprobs), std::move(finish));
-    events_.send(object_.with({std::move(json)}, {}, options_.stream.include_usage));
+    answer_.send(object_, choice_json(choice, "delta", std::move(delta), std::move(logprobs),
+                                      std::move(finish)));
   }
 
-  EventStream events_;
+  StreamedAnswer answer_;
   std::vector<int> num_calls_;  // [choice]
 };
 

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "server/answer_object.h"
-#include "server/sse.h"
 #include "server/token_json.h"
 
 namespace trtmc {
@@ -78,10 +77,10 @@ class CompletionWriter : public AnswerWriter {
 class WholeCompletionWriter final : public CompletionWriter {
  public:
   WholeCompletionWriter(std::shared_ptr<Exchange> exchange, CompletionAnswerOptions options)
-      : CompletionWriter(std::move(options)),
-        exchange_(std::move(exchange)),
-        choices_(static_cast<size_t>(num_choices())) {
-    if (options_.logprobs) logprobs_.assign(choices_.size(), CompletionLogprobs(tokenizer()));
+      : CompletionWriter(std::move(options)), answer_(std::move(exchange), num_choices()) {
+    if (options_.logprobs) {
+      logprobs_.assign(static_cast<size_t>(num_choices()), CompletionLogprobs(tokenizer()));
+    }
   }
 
   void begin() override {}
@@ -100,21 +99,15 @@ class WholeCompletionWriter final : public CompletionWriter {
   void add_stop_token(int choice, const Token& token) override { list(choice, token); }
 
   void end_choice(int choice, const Answer& answer) override {
-    const auto index = static_cast<size_t>(choice);
     std::string text = options_.echo ? prompt_of(choice).text : "";
     if (!options_.is_empty) text += answer.content;
-    choices_[index] =
-        choice_json(choice, std::move(text), options_.logprobs ? logprobs_[index].json() : Json(),
-                    finish(answer));
+    Json logprobs;
+    if (options_.logprobs) logprobs = logprobs_[static_cast<size_t>(choice)].json();
+    answer_.set(choice, choice_json(choice, std::move(text), std::move(logprobs), finish(answer)));
   }
 
-  void end(const Usage& total) override {
-    if (cut_off_) return fail(cut_off_error());
-    exchange_->respond(
-        text_response(200, "application/json", object_.with(std::move(choices_), usage(total))));
-  }
-
-  void fail(const ApiError& error) override { exchange_->respond(error_response(error)); }
+  void end(const Usage& total) override { answer_.end(object_, usage(total), cut_off_); }
+  void fail(const ApiError& error) override { answer_.fail(error); }
 
  private:
   void list(int choice, const Token& token) {
@@ -122,18 +115,17 @@ class WholeCompletionWriter final : public CompletionWriter {
     add_token(logprobs_[static_cast<size_t>(choice)], choice, token);
   }
 
-  const std::shared_ptr<Exchange> exchange_;
+  WholeAnswer answer_;
   std::vector<CompletionLogprobs> logprobs_;  // [choice]; none unless asked for.
-  Json::Array choices_;
 };
 
 class StreamedCompletionWriter final : public CompletionWriter {
  public:
   StreamedCompletionWriter(std::shared_ptr<Exchange> exchange, CompletionAnswerOptions options)
-      : CompletionWriter(std::move(options)), events_(std::move(exchange)) {}
+      : CompletionWriter(std::move(options)), answer_(std::move(exchange), options_.stream) {}
 
   void begin() override {
-    events_.start();
+    answer_.start();
     if (!options_.echo || options_.logprobs) return;
     for (int choice = 0; choice < num_choices(); ++choice) {
       send(choice, prompt_of(choice).text, {});
@@ -150,46 +142,37 @@ class StreamedCompletionWriter final : public CompletionWriter {
   }
 
   void add(int choice, const Delta& delta) override {
-    if (options_.is_empty) return;
-    Json logprobs;
-    if (options_.logprobs && delta.token) {
-      CompletionLogprobs token(tokenizer());
-      add_token(token, choice, *delta.token);
-      logprobs = token.json();
-    }
-    if (!delta.content.empty() || !logprobs.is_null()) {
-      send(choice, delta.content, std::move(logprobs));
-    }
+    add_piece(choice, delta.content, delta.token ? &*delta.token : nullptr);
   }
 
-  void add_stop_token(int choice, const Token& token) override {
-    if (options_.is_empty || !options_.logprobs) return;
-    CompletionLogprobs logprobs(tokenizer());
-    add_token(logprobs, choice, token);
-    send(choice, "", logprobs.json());
-  }
+  void add_stop_token(int choice, const Token& token) override { add_piece(choice, "", &token); }
 
   void end_choice(int choice, const Answer& answer) override {
     Json reason = finish(answer);
     if (answer.finish != FinishReason::kCancelled) send(choice, "", {}, std::move(reason));
   }
 
-  void end(const Usage& total) override {
-    if (cut_off_) return fail(cut_off_error());
-    if (options_.stream.include_usage) events_.send(object_.with({}, usage(total)));
-    events_.end();
-  }
-
-  void fail(const ApiError& error) override { events_.fail(error); }
+  void end(const Usage& total) override { answer_.end(object_, usage(total), cut_off_); }
+  void fail(const ApiError& error) override { answer_.fail(error); }
 
  private:
-  void send(int choice, std::string text, Json logprobs, Json finish = {}) {
-    events_.send(
-        object_.with({choice_json(choice, std::move(text), std::move(logprobs), std::move(finish))},
-                     {}, options_.stream.include_usage));
+  void add_piece(int choice, const std::string& text, const Token* token) {
+    if (options_.is_empty) return;
+    Json logprobs;
+    if (options_.logprobs && token != nullptr) {
+      CompletionLogprobs one(tokenizer());
+      add_token(one, choice, *token);
+      logprobs = one.json();
+    }
+    if (!text.empty() || !logprobs.is_null()) send(choice, text, std::move(logprobs));
   }
 
-  EventStream events_;
+  void send(int choice, std::string text, Json logprobs, Json finish = {}) {
+    answer_.send(object_,
+                 choice_json(choice, std::move(text), std::move(logprobs), std::move(finish)));
+  }
+
+  StreamedAnswer answer_;
 };
 
 }  // namespace

@@ -16,7 +16,7 @@ class GenerationTask final : public EventPump::Task {
         writer_(std::move(job.writer)),
         stopwatch_(model_->observer) {
     for (GenerationRequest& request : job.requests) {
-      for (int i = 0; i < request.n; ++i) builders_.emplace_back(job.parser);
+      for (int i = 0; i < request.n; ++i) builders_.emplace_back(job.parser, /*keeps_top=*/false);
       const int first = static_cast<int>(builders_.size()) - request.n;
       const bool scored = request.echo_logprobs;
       prompts_.push_back({first, scored, model_->engine.submit(std::move(request), wake)});

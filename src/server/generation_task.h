@@ -28,7 +28,7 @@ class AnswerWriter {
   virtual void add(int choice, const Delta& delta) = 0;
   // The stop token that ended the answer, of which nothing shows; before end_choice().
   virtual void add_stop_token(int choice, const Token& token) { (void)choice, (void)token; }
-  // An answer is complete. Its `usage` is not set.
+  // An answer is complete. Its `usage` is not set, nor what else its tokens could have been.
   virtual void end_choice(int choice, const Answer& answer) = 0;
   // All answers are; the last call.
   virtual void end(const Usage& usage) = 0;

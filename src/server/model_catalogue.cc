@@ -4,10 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "trtmc/version.h"
 
 namespace trtmc {
 namespace {
@@ -26,6 +29,13 @@ std::shared_ptr<ServedModel> loaded_again(const ServedModel& model) {
 }
 
 }  // namespace
+
+std::string ServedModel::fingerprint_of(const LoadedModel& model) {
+  const std::string text =
+      fmt::format("{} {} {}", TRTMC_VERSION_STRING, to_hex(model.bundle().identity()),
+                  model.executor().description());
+  return fmt::format("fp_{:010x}", hash64(std::as_bytes(std::span(text))) >> 24);
+}
 
 ModelCatalogue::Models ModelCatalogue::all() const {
   const std::lock_guard lock(mutex_);

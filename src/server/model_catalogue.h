@@ -30,6 +30,7 @@ struct ServedModel {
         observer(std::move(watched_by)),
         file(identity_of(bundle)),
         loaded(bundle, load),
+        fingerprint(fingerprint_of(loaded)),
         memory(loaded.executor().memory()),
         engine(engine_model(loaded, executor), engine_options) {}
 
@@ -41,10 +42,14 @@ struct ServedModel {
   const FileIdentity file;  // Looked at before it was read: a later change is seen.
   const std::time_t since = std::time(nullptr);
   const LoadedModel loaded;
+  // Names what the numbers of an answer depend on besides the request: with equal fingerprints,
+  // equal seeds give equal answers.
+  const std::string fingerprint;
   const MemoryUse memory;  // When it had been loaded.
   Engine engine;           // Uses `loaded`, so it dies first.
 
  private:
+  static std::string fingerprint_of(const LoadedModel& model);
   static EngineModel engine_model(const LoadedModel& model, Executor* executor) {
     EngineModel result = model.engine_model();
     if (executor != nullptr) result.executor = executor;

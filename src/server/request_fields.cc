@@ -42,7 +42,7 @@ std::shared_ptr<ServedModel> requested_model(const ModelCatalogue& models,
 JsonCursor required(const JsonCursor& request, std::string_view field) {
   const auto value = request.find_set(field);
   if (value) return *value;
-  throw FieldError(ErrorCode::kInvalidArgument, std::string(field), "missing");
+  throw FieldError::missing(request.path(), field);
 }
 
 bool optional_flag(const JsonCursor& request, std::string_view field, bool otherwise) {

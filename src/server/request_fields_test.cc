@@ -313,9 +313,10 @@ TEST(RequestFields, WithAHarmlessValueAreIgnored) {
 TEST(RequestFields, ThatAreNeededAreMissed) {
   for (const char* body : {"{}", R"({"messages": null, "prompt": null})"}) {
     EXPECT_EQ(embedded_server().chat(body)->json().dump(),
-              R"({"error":{"message":"messages: missing","type":"invalid_request_error",)"
+              R"({"error":{"message":"\"messages\" is missing","type":"invalid_request_error",)"
               R"("param":"messages","code":null}})");
-    EXPECT_THAT(embedded_server().complete(body)->response().body, HasSubstr("prompt: missing"));
+    EXPECT_THAT(embedded_server().complete(body)->response().body,
+                HasSubstr(R"(\"prompt\" is missing)"));
   }
 }
 

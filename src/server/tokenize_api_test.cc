@@ -80,7 +80,7 @@ TEST_F(TokenizeApi, IdsBecomeText) {
 }
 
 TEST_F(TokenizeApi, WhatIsWrongIsNamed) {
-  EXPECT_EQ(refusal(400, "/tokenize", "{}"), "prompt: prompt: missing");
+  EXPECT_EQ(refusal(400, "/tokenize", "{}"), R"(prompt: "prompt" is missing)");
   EXPECT_EQ(refusal(400, "/tokenize", R"({"prompt": 3})"),
             "prompt: prompt: an integer, expected a string");
   EXPECT_EQ(refusal(400, "/tokenize", R"({"prompt": "a", "add_special_tokens": 1})"),
@@ -91,13 +91,13 @@ TEST_F(TokenizeApi, WhatIsWrongIsNamed) {
             "messages: messages: an integer, expected an array");
   EXPECT_EQ(refusal(400, "/render", R"({"messages": [], "continue_final_message": true})"),
             "continue_final_message: continue_final_message: not supported, except false");
-  EXPECT_EQ(refusal(400, "/render", R"({"prompt": "a"})"), "messages: messages: missing");
+  EXPECT_EQ(refusal(400, "/render", R"({"prompt": "a"})"), R"(messages: "messages" is missing)");
   EXPECT_EQ(refusal(404, "/tokenize", R"({"prompt": "a", "model": "large"})"),
             "model: model: \"large\" is not served, only \"tiny\"");
 }
 
 TEST_F(TokenizeApi, WhatIsNoListOfIdsIsNamed) {
-  EXPECT_EQ(refusal(400, "/detokenize", "{}"), "tokens: tokens: missing");
+  EXPECT_EQ(refusal(400, "/detokenize", "{}"), R"(tokens: "tokens" is missing)");
   EXPECT_EQ(refusal(400, "/detokenize", R"({"tokens": "1"})"),
             "tokens: tokens: a string, expected an array");
   EXPECT_EQ(refusal(400, "/detokenize", R"({"tokens": [1, 10240]})"),
