@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "engine/generation.h"
 #include "server/api_error.h"
+#include "server/sse.h"
 
 namespace trtmc {
 namespace {
@@ -11,12 +13,13 @@ class ChannelExchange final : public Exchange {
  public:
   ChannelExchange(HttpRequest request, std::shared_ptr<AnswerChannel> channel)
       : Exchange(std::move(request)), channel_(std::move(channel)) {}
-  ~ChannelExchange() override { channel_->abandon(); }
+  ~ChannelExchange() override { channel_->fail(AnswerChannel::Failure::kNoAnswer); }
 
   void respond(HttpResponse response) override { channel_->respond(std::move(response)); }
   void start_stream(HttpResponse head) override { channel_->start_stream(std::move(head)); }
   void write(std::string bytes) override { channel_->write(std::move(bytes)); }
   void end_stream() override { channel_->end_stream(); }
+  void fail_for_memory() noexcept override { channel_->fail(AnswerChannel::Failure::kNoMemory); }
   void on_gone(std::function<void()> action) override { channel_->on_gone(std::move(action)); }
   void note_route(std::string_view pattern) override { channel_->note_route(pattern); }
   void note_model(std::string_view name) override { channel_->note_model(name); }
@@ -28,9 +31,11 @@ class ChannelExchange final : public Exchange {
   const std::shared_ptr<AnswerChannel> channel_;
 };
 
-HttpResponse no_answer() {
-  return error_response(
-      {.status = 500, .message = "the request was not answered", .type = "server_error"});
+ApiError error_of(AnswerChannel::Failure failure) {
+  if (failure == AnswerChannel::Failure::kNoMemory) {
+    return api_error({ErrorCode::kExhausted, std::string(kOutOfMemory)});
+  }
+  return {.status = 500, .message = "the request was not answered", .type = "server_error"};
 }
 
 }  // namespace
@@ -53,13 +58,21 @@ AnswerChannel::~AnswerChannel() {
 }
 
 AnswerChannel::Output AnswerChannel::take() {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   is_awake_ = false;
   Output taken = std::move(output_);
   output_ = {};
   output_.is_stream = taken.is_stream;
   output_.has_ended = taken.has_ended;
   output_.is_broken = taken.is_broken;
+  const auto failure = std::exchange(failure_, std::nullopt);
+  lock.unlock();
+  if (!failure) return taken;
+  if (taken.is_stream) {
+    taken.bytes += error_event(error_of(*failure));
+  } else {
+    taken.head = error_response(error_of(*failure));
+  }
   return taken;
 }
 
@@ -85,14 +98,7 @@ void AnswerChannel::tell_connection(std::unique_lock<std::mutex>& lock) {
   const std::function<void()> dropped =
       output_.has_ended ? std::exchange(gone_action_, nullptr) : nullptr;
   lock.unlock();
-  if (!tell) return;
-  try {
-    wake_();
-  } catch (...) {
-    lock.lock();
-    is_awake_ = false;  // Whoever comes next tells it.
-    throw;
-  }
+  if (tell) wake_();
 }
 
 void AnswerChannel::respond(HttpResponse response) {
@@ -119,8 +125,8 @@ void AnswerChannel::start_stream(HttpResponse head) {
 void AnswerChannel::write(std::string bytes) {
   std::unique_lock lock(mutex_);
   if (is_over() || !output_.is_stream || bytes.empty()) return;
-  unsent_bytes_ += bytes.size();
-  if (unsent_bytes_ > max_unsent_bytes_) {
+  const size_t unsent_bytes = unsent_bytes_ + bytes.size();
+  if (unsent_bytes > max_unsent_bytes_) {
     output_.is_broken = true;
     output_.bytes.clear();
   } else if (output_.bytes.empty()) {
@@ -128,6 +134,7 @@ void AnswerChannel::write(std::string bytes) {
   } else {
     output_.bytes += bytes;
   }
+  unsent_bytes_ = unsent_bytes;
   tell_connection(lock);
 }
 
@@ -138,28 +145,15 @@ void AnswerChannel::end_stream() {
   tell_connection(lock);
 }
 
-void AnswerChannel::abandon() noexcept {
-  try {
-    if (!has_begun()) return respond(no_answer());
-    break_off();
-  } catch (...) {
-    try {
-      break_off();
-    } catch (...) {
-      return;  // Then the connection ends when its time is up.
-    }
-  }
-}
-
-bool AnswerChannel::has_begun() {
-  const std::lock_guard lock(mutex_);
-  return has_head_;
-}
-
-void AnswerChannel::break_off() {
+void AnswerChannel::fail(Failure failure) noexcept {
   std::unique_lock lock(mutex_);
   if (is_over()) return;
-  output_.is_broken = true;
+  if (has_head_ && failure == Failure::kNoAnswer) {
+    output_.is_broken = true;
+  } else {
+    failure_ = failure;
+    output_.has_ended = true;
+  }
   tell_connection(lock);
 }
 

@@ -16,7 +16,8 @@ namespace trtmc {
 
 class AnswerChannel {
  public:
-  // `wake` tells the connection that take() has something; it may be called by any thread.
+  // `wake` tells the connection that take() has something; it may be called by any thread, and must
+  // not throw.
   AnswerChannel(std::function<void()> wake, size_t max_unsent_bytes, ServedRequestLog log);
   ~AnswerChannel();  // Logs.
   AnswerChannel(const AnswerChannel&) = delete;
@@ -42,8 +43,10 @@ class AnswerChannel {
   void start_stream(HttpResponse head);
   void write(std::string bytes);
   void end_stream();
-  // The maker is gone. Where there is no memory to say so, the connection is broken off.
-  void abandon() noexcept;
+  // Instead of what is left. kNoAnswer: 500, or a stream breaks off. kNoMemory: 503, or a last
+  // event of a stream. What is said is made by the connection's side: this needs no memory.
+  enum class Failure { kNoAnswer, kNoMemory };
+  void fail(Failure failure) noexcept;
   void on_gone(std::function<void()> action);
   void note_route(std::string_view pattern);
   void note_model(std::string_view name);
@@ -51,8 +54,6 @@ class AnswerChannel {
 
  private:
   bool is_over() const { return is_lost_ || output_.has_ended || output_.is_broken; }
-  bool has_begun();
-  void break_off();
   void tell_connection(std::unique_lock<std::mutex>& lock);
 
   const std::function<void()> wake_;
@@ -60,8 +61,9 @@ class AnswerChannel {
   const ServedRequestLog log_;
   ServedRequest served_;
 
-  std::mutex mutex_;  // Of all below.
-  Output output_;     // has_ended and is_broken stay, the rest goes when it is taken.
+  std::mutex mutex_;                // Of all below.
+  Output output_;                   // has_ended and is_broken stay, the rest goes when it is taken.
+  std::optional<Failure> failure_;  // Not said yet.
   bool has_head_ = false;
   bool is_lost_ = false;
   bool is_awake_ = false;  // The connection knows already.

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <new>
-
 namespace trtmc {
 namespace {
 
@@ -37,23 +35,22 @@ TEST(AnswerChannel, HandsPiecesOverTogetherAfterOneWake) {
   EXPECT_TRUE(output.has_ended);
 }
 
-TEST(AnswerChannel, AnExchangeThatDiesWithoutMemoryEndsNothingElse) {
-  for (const bool is_stream : {false, true}) {
-    bool has_memory = is_stream;
-    const auto channel = std::make_shared<AnswerChannel>(
-        [&] {
-          if (!has_memory) throw std::bad_alloc();
-        },
-        10, ServedRequestLog());
-    auto exchange = make_exchange(HttpRequest(), channel);
-    if (is_stream) exchange->start_stream(head());
-    channel->take();
-    has_memory = false;
-    exchange.reset();
-    const AnswerChannel::Output output = channel->take();
-    EXPECT_EQ(output.is_broken, is_stream);
-    EXPECT_EQ(output.has_ended, !is_stream);
-  }
+TEST(AnswerChannel, SaysForItsMakerThatThereWasNoMemory) {
+  Ends ends;
+  ends.exchange->fail_for_memory();
+  ends.exchange.reset();
+  const AnswerChannel::Output whole = ends.channel->take();
+  EXPECT_EQ(whole.head->status, 503);
+  EXPECT_TRUE(whole.has_ended);
+  Ends streaming;
+  streaming.exchange->start_stream(head("1"));
+  streaming.exchange->fail_for_memory();
+  EXPECT_EQ(streaming.num_wakes, 1);
+  const AnswerChannel::Output output = streaming.channel->take();
+  EXPECT_EQ(output.head->status, 200);
+  EXPECT_TRUE(output.bytes.starts_with("1data: {\"error\":{\"message\":\"out of memory\""));
+  EXPECT_TRUE(output.has_ended);
+  EXPECT_FALSE(output.is_broken);
 }
 
 TEST(AnswerChannel, BreaksWhenMoreIsUnsentThanMayBe) {

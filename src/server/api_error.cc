@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "engine/engine.h"
+
 namespace trtmc {
 namespace {
 
@@ -20,7 +22,7 @@ Kind kind_of(ErrorCode code) {
     case ErrorCode::kNotFound:
       return {404, "invalid_request_error"};
     case ErrorCode::kExhausted:
-      return {429, "rate_limit_error"};
+      return {503, "server_error"};
     case ErrorCode::kCorrupt:
     case ErrorCode::kInternal:
       break;
@@ -47,7 +49,8 @@ ContextLengthError::ContextLengthError(std::string field, size_t tokens, int con
                              context)) {}
 
 ApiError api_error(const Error& error) {
-  const Kind kind = kind_of(error.code());
+  const bool is_queue_full = dynamic_cast<const QueueFullError*>(&error) != nullptr;
+  const Kind kind = is_queue_full ? Kind{429, "rate_limit_error"} : kind_of(error.code());
   ApiError result{.status = kind.status, .message = error.what(), .type = kind.type};
   if (!error.hint().empty()) result.message += "; " + error.hint();
   if (const auto* field = dynamic_cast<const FieldError*>(&error)) result.param = field->field();

@@ -25,8 +25,8 @@ class ContextLengthError : public FieldError {
   ContextLengthError(std::string field, size_t tokens, int context);
 };
 
-// Of an error that a handler met: what is wrong with the request is 400 (404 for kNotFound), no
-// room is 429, the rest is 500.
+// Of an error that a handler met: what is wrong with the request is 400 (404 for kNotFound), a full
+// queue is 429, no memory 503, the rest is 500.
 ApiError api_error(const Error& error);
 
 // {"error": {"message", "type", "param", "code"}}

@@ -321,7 +321,7 @@ TEST_F(ChatAnswers, AnErrorBeforeTheAnswerHasItsStatus) {
   model().executor().fail_next_step(Error(ErrorCode::kExhausted, "no memory for scratch"));
   const auto exchange =
       model().server().chat(R"({"messages": [{"role": "user", "content": "Hi"}]})");
-  EXPECT_EQ(exchange->status(), 429);
+  EXPECT_EQ(exchange->status(), 503);
   EXPECT_EQ(exchange->json().dump(),
             R"({"error":{"message":"no memory for scratch","type":"rate_limit_error",)"
             R"("param":null,"code":null}})");

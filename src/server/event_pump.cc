@@ -1,12 +1,20 @@
 #include "server/event_pump.h"
 
 #include <exception>
-#include <new>
 #include <utility>
 
 #include "base/log.h"
 
 namespace trtmc {
+
+// Places go from list to list as they are, so that it takes no memory. Guarded by the pump's mutex.
+struct EventPump::Place {
+  Places node = Places(1);  // Empty while the pump has it.
+  Places::iterator position = node.begin();
+  std::unique_ptr<Task> task;
+  bool is_awake = false;
+  bool is_unwanted = false;
+};
 
 EventPump::EventPump() : thread_([this] { run(); }) {}
 
@@ -17,83 +25,86 @@ EventPump::~EventPump() {
   }
   wake_.notify_one();
   thread_.join();
+  // A task may be the last to hold an engine, which wakes others until it has ended.
+  for (const Places* places : {&asleep_, &awake_}) {
+    for (const std::shared_ptr<Place>& place : *places) place->task.reset();
+  }
 }
 
-EventPump::TaskId EventPump::reserve() {
-  const std::lock_guard lock(mutex_);
-  return next_id_++;
-}
+std::shared_ptr<EventPump::Place> EventPump::reserve() { return std::make_shared<Place>(); }
 
-void EventPump::add(TaskId id, std::unique_ptr<Task> task) {
+void EventPump::add(const std::shared_ptr<Place>& place, std::unique_ptr<Task> task) noexcept {
   {
     const std::lock_guard lock(mutex_);
-    added_.emplace_back(id, std::move(task));
-    ++num_tasks_;
+    *place->position = place;
+    place->task = std::move(task);
+    asleep_.splice(asleep_.end(), place->node);
   }
   // What came before the task did was for nobody.
-  wake(id);
+  wake(*place);
 }
 
-void EventPump::wake(TaskId id) { ask({id, false}); }
-
-void EventPump::cancel(TaskId id) { ask({id, true}); }
-
-int EventPump::num_tasks() const {
-  const std::lock_guard lock(mutex_);
-  return num_tasks_;
-}
-
-void EventPump::ask(Wish wish) {
+void EventPump::wake(Place& place) noexcept {
   {
     const std::lock_guard lock(mutex_);
-    wishes_.push_back(wish);
-    if (wishes_.size() > 1) return;  // The thread has been woken.
+    if (stopping_ || !place.task || std::exchange(place.is_awake, true)) return;
+    awake_.splice(awake_.end(), asleep_, place.position);
+    if (awake_.size() > 1) return;  // The thread has been woken.
   }
   wake_.notify_one();
 }
 
+void EventPump::cancel(Place& place) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    place.is_unwanted = true;
+  }
+  wake(place);
+}
+
+int EventPump::num_tasks() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<int>(asleep_.size() + awake_.size());
+}
+
 void EventPump::run() {
-  std::vector<Wish> wishes;
-  std::vector<std::pair<TaskId, std::unique_ptr<Task>>> added;
   for (;;) {
+    Place* place = nullptr;
+    bool cancels = false;
     {
       std::unique_lock lock(mutex_);
-      wake_.wait(lock, [&] { return stopping_ || !wishes_.empty(); });
+      wake_.wait(lock, [&] { return stopping_ || !awake_.empty(); });
       if (stopping_) return;
-      wishes.swap(wishes_);
-      added.swap(added_);
+      place = awake_.front().get();
+      asleep_.splice(asleep_.end(), awake_, place->position);
+      place->is_awake = false;
+      cancels = std::exchange(place->is_unwanted, false);
     }
-    for (auto& [id, task] : added) keep(id, std::move(task));
-    added.clear();
-    for (const Wish& wish : wishes) serve(wish);
-    wishes.clear();
+    serve(*place, cancels);
   }
 }
 
-void EventPump::keep(TaskId id, std::unique_ptr<Task> task) {
+void EventPump::serve(Place& place, bool cancels) {
   try {
-    tasks_.emplace(id, std::move(task));
-  } catch (const std::bad_alloc&) {
-    count_end();  // It dies, which is an answer too.
-  }
-}
-
-void EventPump::serve(const Wish& wish) {
-  const auto found = tasks_.find(wish.id);
-  if (found == tasks_.end()) return;  // It is over.
-  try {
-    if (wish.cancels) found->second->cancel();
-    if (found->second->advance()) return;
+    if (cancels) place.task->cancel();
+    if (place.task->advance()) return;
   } catch (const std::exception& error) {
     log_error("a request was given up: {}", error.what());
   }
-  tasks_.erase(found);
-  count_end();
+  forget(place);
 }
 
-void EventPump::count_end() {
+// What dies does so without the lock.
+void EventPump::forget(Place& place) {
+  std::unique_ptr<Task> task;
+  {
+    const std::lock_guard lock(mutex_);
+    task = std::move(place.task);
+  }
+  task.reset();
+  Places node;
   const std::lock_guard lock(mutex_);
-  --num_tasks_;
+  node.splice(node.end(), place.is_awake ? awake_ : asleep_, place.position);
 }
 
 }  // namespace trtmc

@@ -3,12 +3,10 @@
 #pragma once
 
 #include <condition_variable>
-#include <cstdint>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <thread>
-#include <unordered_map>
-#include <vector>
 
 namespace trtmc {
 
@@ -22,44 +20,37 @@ class EventPump {
     // Nobody wants the rest; advance() is called until it is done.
     virtual void cancel() = 0;
   };
-  using TaskId = uint64_t;
+  // Where a task is, or will be. May outlive the task.
+  struct Place;
 
   EventPump();
   ~EventPump();  // Every task that is left dies.
   EventPump(const EventPump&) = delete;
 
-  // An id for a task to come. It may be woken before it is there, but not cancelled.
-  TaskId reserve();
+  // A place for a task to come, with all the memory that the pump will need for it: without,
+  // std::bad_alloc, and nothing below throws.
+  std::shared_ptr<Place> reserve();
   // From now on `task` runs, on the pump's thread alone.
-  void add(TaskId id, std::unique_ptr<Task> task);
+  void add(const std::shared_ptr<Place>& place, std::unique_ptr<Task> task) noexcept;
 
-  // From any thread. Once as many have been awake at a time as ever are, this allocates nothing.
-  void wake(TaskId id);
-  void cancel(TaskId id);
+  // From any thread, as long as the pump lives. Before the task is there a wake is forgotten, a
+  // cancel is not.
+  void wake(Place& place) noexcept;
+  void cancel(Place& place) noexcept;
 
   int num_tasks() const;
 
  private:
-  struct Wish {
-    TaskId id;
-    bool cancels;
-  };
+  using Places = std::list<std::shared_ptr<Place>>;
 
   void run();
-  void keep(TaskId id, std::unique_ptr<Task> task);
-  void serve(const Wish& wish);
-  void count_end();
-  void ask(Wish wish);
+  void serve(Place& place, bool cancels);
+  void forget(Place& place);
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
-  TaskId next_id_ = 1;
-  std::vector<Wish> wishes_;
-  std::vector<std::pair<TaskId, std::unique_ptr<Task>>> added_;
+  Places asleep_, awake_;  // Every place with a task is in one of them.
   bool stopping_ = false;
-  int num_tasks_ = 0;
-
-  std::unordered_map<TaskId, std::unique_ptr<Task>> tasks_;  // Of the thread alone.
   std::thread thread_;
 };
 

@@ -21,7 +21,7 @@ class CountedTask final : public EventPump::Task {
     if (is_done && throws_) throw std::bad_alloc();
     return !is_done;
   }
-  void cancel() override {}
+  void cancel() override { looks_ = 100; }
 
  private:
   std::atomic<int>& looks_;
@@ -40,17 +40,40 @@ void await_tasks(const EventPump& pump, int count) {
 TEST(EventPump, ATaskThatThrowsDiesAndTheOthersGoOn) {
   std::atomic<int> bad_looks = 0, good_looks = 0;
   EventPump pump;
-  const EventPump::TaskId bad = pump.reserve(), good = pump.reserve();
+  const auto bad = pump.reserve(), good = pump.reserve();
   pump.add(bad, std::make_unique<CountedTask>(bad_looks, 1, true));
   pump.add(good, std::make_unique<CountedTask>(good_looks, 2));
   await_tasks(pump, 1);
   EXPECT_EQ(bad_looks, 1);
-  pump.wake(good);
+  pump.wake(*good);
   await(good_looks, 1);
-  pump.wake(bad);  // Nobody is there.
-  pump.wake(good);
+  pump.wake(*bad);  // Nobody is there.
+  pump.wake(*good);
   await_tasks(pump, 0);
   EXPECT_EQ(good_looks, 2);
+}
+
+TEST(EventPump, ATaskThatComesAfterItsCancelIsCancelled) {
+  std::atomic<int> looks = 0;
+  EventPump pump;
+  const auto place = pump.reserve();
+  pump.wake(*place);  // For nobody.
+  pump.cancel(*place);
+  pump.add(place, std::make_unique<CountedTask>(looks, 101));
+  await_tasks(pump, 0);
+  EXPECT_EQ(looks, 101);
+}
+
+TEST(EventPump, TasksThatAreLeftDieWithIt) {
+  std::atomic<int> looks = 0;
+  std::shared_ptr<EventPump::Place> place;
+  {
+    EventPump pump;
+    place = pump.reserve();
+    pump.add(place, std::make_unique<CountedTask>(looks, 2));
+    await(looks, 1);
+  }
+  EXPECT_EQ(looks, 1);
 }
 
 }  // namespace

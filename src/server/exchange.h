@@ -28,6 +28,10 @@ class Exchange {
   virtual void write(std::string bytes) = 0;
   virtual void end_stream() = 0;
 
+  // Instead of what is left: there was no memory to make it. 503, or the last event of a stream.
+  // Needs no memory itself.
+  virtual void fail_for_memory() noexcept = 0;
+
   // `action` is called once if the client goes before the end, or is cut off: at once if it has
   // been already. It must be quick. Setting another forgets the first.
   virtual void on_gone(std::function<void()> action) = 0;

@@ -23,7 +23,6 @@ class GenerationTask final : public EventPump::Task {
     }
     stopwatch_.start(builders_.size());
     exchange_->note_model(model_->name);
-    writer_->begin();
   }
 
   bool advance() override {
@@ -31,7 +30,7 @@ class GenerationTask final : public EventPump::Task {
       return take_events();
     } catch (...) {  // No memory, say: the others go on.
       stopwatch_.ended(FinishReason::kError);
-      writer_->fail(api_error(current_error()));
+      fail();
       return false;
     }
   }
@@ -47,8 +46,18 @@ class GenerationTask final : public EventPump::Task {
     TokenStream stream;
   };
 
+  // Within a catch block.
+  void fail() noexcept {
+    try {
+      writer_->fail(api_error(current_error()));
+    } catch (...) {
+      exchange_->fail_for_memory();
+    }
+  }
+
   // False once all have ended.
   bool take_events() {
+    if (!std::exchange(has_begun_, true)) writer_->begin();
     bool all_ended = true;
     for (size_t i = 0; i < prompts_.size(); ++i) {
       Prompt& prompt = prompts_[i];
@@ -109,16 +118,17 @@ class GenerationTask final : public EventPump::Task {
   AnswerStopwatch stopwatch_;
   std::vector<AnswerBuilder> builders_;  // [choice]
   std::vector<Prompt> prompts_;
+  bool has_begun_ = false;
 };
 
 }  // namespace
 
 void start_generation(EventPump& pump, const std::shared_ptr<Exchange>& exchange,
                       GenerationJob job) {
-  const EventPump::TaskId id = pump.reserve();
-  pump.add(id, std::make_unique<GenerationTask>(exchange, std::move(job),
-                                                [&pump, id] { pump.wake(id); }));
-  exchange->on_gone([&pump, id] { pump.cancel(id); });
+  const auto place = pump.reserve();
+  exchange->on_gone([&pump, place] { pump.cancel(*place); });
+  pump.add(place, std::make_unique<GenerationTask>(exchange, std::move(job),
+                                                   [&pump, place] { pump.wake(*place); }));
 }
 
 }  // namespace trtmc

@@ -20,7 +20,8 @@ class AnswerWriter {
  public:
   virtual ~AnswerWriter() = default;
 
-  // The requests are with the engine: nothing of them will be refused any more.
+  // The requests are with the engine: nothing of them will be refused any more. The first call,
+  // unless that is fail().
   virtual void begin() = 0;
   // How likely the tokens of prompt number `prompt` are, before its first token, if that was asked.
   virtual void score_prompt(int prompt, const PromptScores& scores) { (void)prompt, (void)scores; }

@@ -62,7 +62,12 @@ HttpConnection::~HttpConnection() {
   shared_.on_closed();
 }
 
-void HttpConnection::start() { spawn(run()); }
+void HttpConnection::start() {
+  bell_ = std::make_shared<Bell>(shared_.postbox, [weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->changed_.raise();
+  });
+  spawn(run());
+}
 
 // The coroutine keeps the connection alive. Without memory the connection ends, not the server.
 void HttpConnection::spawn(asio::awaitable<void> coroutine) {
@@ -254,13 +259,8 @@ void HttpConnection::open_channel() {
   request.client = client_;
   const auto id = request.headers.find("X-Request-Id");
   request.id = id && is_request_id(*id) ? std::string(*id) : make_id();
-  channel_ = std::make_shared<AnswerChannel>(
-      [postbox = shared_.postbox, weak = weak_from_this()] {
-        postbox->post([weak] {
-          if (const auto self = weak.lock()) self->changed_.raise();
-        });
-      },
-      shared_.options.max_unsent_bytes, shared_.log);
+  channel_ = std::make_shared<AnswerChannel>([bell = bell_] { bell->ring(); },
+                                             shared_.options.max_unsent_bytes, shared_.log);
   ServedRequest& served = channel_->served();
   served.start = std::chrono::system_clock::now();
   served.id = request.id;
@@ -289,7 +289,8 @@ void HttpConnection::dispatch() {
   try {
     shared_.handler(make_exchange(std::move(request), channel_));
   } catch (const std::exception& failure) {
-    log_error("{}: {}", channel_->served().id, failure.what());  // The exchange died: 500.
+    log_error("{}: {}", channel_->served().id, failure.what());
+    channel_->fail(AnswerChannel::Failure::kNoAnswer);  // If no exchange has done so.
   }
 }
 
@@ -380,7 +381,7 @@ void HttpConnection::give_up(const ApiError& error) {
   if (!is_event_stream_) return abort();
   is_cut_off_ = has_ended_ = true;
   framing_.keeps_alive = false;
-  queue_piece(as_event(to_json(error).dump()));
+  queue_piece(error_event(error));
   if (framing_.in_chunks()) queue(kLastHttpChunk);
 }
 

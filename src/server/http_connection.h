@@ -81,9 +81,10 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   HttpSocket socket_;
   const Purpose purpose_;
   const std::string client_;
-  Signal changed_;  // For run(), which decides everything.
-  Signal room_;     // For read_loop().
-  Signal work_;     // For write_loop().
+  Signal changed_;              // For run(), which decides everything.
+  Signal room_;                 // For read_loop().
+  Signal work_;                 // For write_loop().
+  std::shared_ptr<Bell> bell_;  // Raises changed_; for other threads.
 
   std::string received_;  // Not parsed yet.
   bool is_secured_ = false;

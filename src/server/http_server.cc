@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "server/http_connection.h"
+#include "server/patient_thread.h"
 
 namespace trtmc {
 namespace {
@@ -97,7 +98,8 @@ struct HttpServer::Impl {
   std::list<Listener> listeners;
   uint16_t port = 0;
   int num_refusals = 0;
-  bool was_short = false;  // Of descriptors.
+  bool was_short = false;             // Of descriptors.
+  PatientThread* patience = nullptr;  // While the thread runs.
 
   std::mutex mutex;
   std::condition_variable all_closed;
@@ -189,6 +191,7 @@ void HttpServer::Impl::admit(tcp::socket socket) {
     if (num_open >= options.max_connections + kMaxProbes) return;
     purpose = HttpConnection::Purpose::kProbe;
   }
+  patience->replenish();
   const auto connection =
       std::make_shared<HttpConnection>(shared, std::move(socket), tls.get(), purpose);
   ++num_open;
@@ -196,6 +199,8 @@ void HttpServer::Impl::admit(tcp::socket socket) {
 }
 
 void HttpServer::Impl::run() {
+  PatientThread patient;
+  patience = &patient;
   for (;;) {
     try {
       io.run();

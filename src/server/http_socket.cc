@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/file.h"
 
@@ -36,6 +38,49 @@ asio::awaitable<bool> Signal::wait(SteadyTime deadline) {
 void Postbox::post(std::function<void()> work) {
   const std::lock_guard lock(mutex_);
   if (io_ != nullptr) asio::post(*io_, std::move(work));
+}
+
+// Hands out the bell's memory, of which one piece is in use at a time: Asio gives it back before it
+// calls the handler.
+template <typename T>
+class Bell::Allocator {
+ public:
+  using value_type = T;
+
+  explicit Allocator(Bell& bell) : bell_(&bell) {}
+  template <typename U>
+  Allocator(const Allocator<U>& other)
+      : bell_(other.bell_) {}  // NOLINT(google-explicit-constructor)
+
+  T* allocate(size_t count) {
+    TRTMC_CHECK(count * sizeof(T) <= kMemory, "a bell has too little memory");
+    return reinterpret_cast<T*>(bell_->memory_);
+  }
+  void deallocate(T*, size_t) {}
+
+  bool operator==(const Allocator&) const = default;
+
+ private:
+  template <typename U>
+  friend class Allocator;
+
+  Bell* bell_;
+};
+
+void Postbox::ring(std::shared_ptr<Bell> bell) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (io_ == nullptr) return;
+  Bell::Allocator<std::byte> allocator(*bell);
+  asio::post(*io_, asio::bind_allocator(allocator, [bell = std::move(bell)] { bell->answer(); }));
+}
+
+void Bell::ring() noexcept {
+  if (!is_ringing_.exchange(true)) postbox_->ring(shared_from_this());
+}
+
+void Bell::answer() {
+  is_ringing_ = false;
+  answer_();
 }
 
 void Postbox::close() {

@@ -2,6 +2,7 @@
 // Private to the HTTP server: these headers show Asio.
 #pragma once
 
+#include <atomic>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/io_context.hpp>
@@ -9,6 +10,7 @@
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -38,17 +40,47 @@ class Signal {
   bool raised_ = false;
 };
 
+class Bell;
+
 // Ways for other threads to the server's, which may end before them.
 class Postbox {
  public:
   explicit Postbox(asio::io_context& io) : io_(&io) {}
   // Runs `work` on the server's thread, or never.
   void post(std::function<void()> work);
+  void ring(std::shared_ptr<Bell> bell) noexcept;
   void close();
 
  private:
   std::mutex mutex_;
   asio::io_context* io_;
+};
+
+// Tells the server's thread that there is something to do. What that takes is made with the bell:
+// to ring needs no memory, so that no news is lost for want of it.
+class Bell : public std::enable_shared_from_this<Bell> {
+ public:
+  // Whenever it has been rung, `answer` is called on the server's thread, once for all who rang
+  // meanwhile.
+  Bell(std::shared_ptr<Postbox> postbox, std::function<void()> answer)
+      : postbox_(std::move(postbox)), answer_(std::move(answer)) {}
+  Bell(const Bell&) = delete;
+
+  void ring() noexcept;  // From any thread.
+
+ private:
+  friend class Postbox;
+  template <typename T>
+  class Allocator;
+
+  static constexpr size_t kMemory = 128;  // More than Asio needs for a handler of two words.
+
+  void answer();
+
+  const std::shared_ptr<Postbox> postbox_;
+  const std::function<void()> answer_;
+  std::atomic<bool> is_ringing_ = false;
+  alignas(std::max_align_t) std::byte memory_[kMemory];  // Of what is posted while it rings.
 };
 
 class HttpSocket {

@@ -24,7 +24,7 @@ void run(const Handler& handler, const std::shared_ptr<Exchange>& exchange) noex
       exchange->respond(error_response(api_error(current_error())));
     }
   } catch (...) {
-    return;  // No memory even for that: the exchange dies, which is an answer too.
+    exchange->fail_for_memory();
   }
 }
 

@@ -11,8 +11,8 @@
 
 namespace trtmc {
 
-// One event. `data` has no line breaks, as JSON has none.
-std::string as_event(std::string_view data);
+// The event that ends a stream which is not complete.
+std::string error_event(const ApiError& error);
 
 class EventStream {
  public:
@@ -20,14 +20,17 @@ class EventStream {
 
   // Sends status and headers.
   void start();
+  // One event. `data` has no line breaks, as JSON has none.
   void send(std::string_view data);
   // The end of a stream that is complete: "[DONE]".
   void end();
-  // The end of one that is not: an event with the error, and no "[DONE]".
+  // The end of one that is not: an event with the error, and no "[DONE]"; the error alone as the
+  // answer if the stream has not been started.
   void fail(const ApiError& error);
 
  private:
   std::shared_ptr<Exchange> exchange_;
+  bool has_started_ = false;
 };
 
 }  // namespace trtmc

@@ -58,6 +58,12 @@ class FakeExchange final : public Exchange {
       ended_ = true;
     });
   }
+  void fail_for_memory() noexcept override {
+    change([&] {
+      if (!head_) head_.emplace().status = 503;
+      ended_ = lacked_memory_ = true;
+    });
+  }
   void on_gone(std::function<void()> action) override {
     std::unique_lock lock(mutex_);
     on_gone_ = std::move(action);
@@ -85,6 +91,10 @@ class FakeExchange final : public Exchange {
     std::unique_lock lock(mutex_);
     await_until(lock, [&] { return ended_ || pieces_.size() >= count; });
     return pieces_;
+  }
+  bool lacked_memory() {
+    const std::lock_guard lock(mutex_);
+    return lacked_memory_;
   }
   bool is_stream() {
     const std::lock_guard lock(mutex_);
@@ -142,7 +152,7 @@ class FakeExchange final : public Exchange {
   std::optional<HttpResponse> head_;
   std::vector<std::string> pieces_;
   std::function<void()> on_gone_;
-  bool is_stream_ = false, ended_ = false, is_gone_ = false;
+  bool is_stream_ = false, ended_ = false, is_gone_ = false, lacked_memory_ = false;
 };
 
 }  // namespace trtmc
