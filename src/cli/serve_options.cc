@@ -105,7 +105,7 @@ void declare_limits(CommandParser& parser, ServeCommand& command) {
                        bytes_into(http.max_body_bytes, kMaxBody));
   parser.shared_option("--max-unsent", "SIZE",
                        "of a stream that is not read; then it is cut off (default: 1MiB)",
-                       bytes_into(http.max_unsent_bytes, kMaxUnsent));
+                       bytes_into(http.max_unsent.bytes, kMaxUnsent));
   parser.shared_option("--request-timeout", "SECONDS",
                        "for an answer, then it is given up (default: 600; 0: none)",
                        seconds_into(http.request_timeout, 0));

@@ -20,6 +20,7 @@ class ChannelExchange final : public Exchange {
   void write(std::string bytes) override { channel_->write(std::move(bytes)); }
   void end_stream() override { channel_->end_stream(); }
   void fail_for_memory() noexcept override { channel_->fail(AnswerChannel::Failure::kNoMemory); }
+  bool is_gone() const override { return channel_->is_lost(); }
   void on_gone(std::function<void()> action) override { channel_->on_gone(std::move(action)); }
   void note_route(std::string_view pattern) override { channel_->note_route(pattern); }
   void note_model(std::string_view name) override { channel_->note_model(name); }
@@ -40,9 +41,9 @@ ApiError error_of(AnswerChannel::Failure failure) {
 
 }  // namespace
 
-AnswerChannel::AnswerChannel(std::function<void()> wake, size_t max_unsent_bytes,
+AnswerChannel::AnswerChannel(std::function<void()> wake, const UnsentLimit& limit,
                              ServedRequestLog log)
-    : wake_(std::move(wake)), max_unsent_bytes_(max_unsent_bytes), log_(std::move(log)) {}
+    : wake_(std::move(wake)), limit_(limit), log_(std::move(log)) {}
 
 AnswerChannel::~AnswerChannel() {
   if (!log_) return;
@@ -81,6 +82,22 @@ void AnswerChannel::on_sent(size_t stream_bytes) {
   unsent_bytes_ -= stream_bytes;
 }
 
+void AnswerChannel::on_progress() {
+  const std::lock_guard lock(mutex_);
+  progress_ = std::chrono::steady_clock::now();
+}
+
+bool AnswerChannel::is_lost() const {
+  const std::lock_guard lock(mutex_);
+  return is_lost_;
+}
+
+bool AnswerChannel::is_too_much(size_t unsent_bytes) const {
+  if (unsent_bytes <= limit_.bytes) return false;
+  return unsent_bytes / UnsentLimit::kMostTimes > limit_.bytes ||
+         std::chrono::steady_clock::now() - progress_ >= limit_.time;
+}
+
 void AnswerChannel::lose() {
   std::function<void()> action;
   {
@@ -117,6 +134,7 @@ void AnswerChannel::start_stream(HttpResponse head) {
   output_.is_stream = true;
   output_.bytes = std::move(head.body);
   unsent_bytes_ = output_.bytes.size();
+  progress_ = std::chrono::steady_clock::now();
   head.body.clear();
   output_.head = std::move(head);
   tell_connection(lock);
@@ -126,7 +144,7 @@ void AnswerChannel::write(std::string bytes) {
   std::unique_lock lock(mutex_);
   if (is_over() || !output_.is_stream || bytes.empty()) return;
   const size_t unsent_bytes = unsent_bytes_ + bytes.size();
-  if (unsent_bytes > max_unsent_bytes_) {
+  if (is_too_much(unsent_bytes)) {
     output_.is_broken = true;
     output_.bytes.clear();
   } else if (output_.bytes.empty()) {

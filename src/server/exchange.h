@@ -36,6 +36,8 @@ class Exchange {
   // been already. It must be quick. Setting another forgets the first.
   virtual void on_gone(std::function<void()> action) = 0;
 
+  virtual bool is_gone() const { return false; }  // The client, or it has been cut off.
+
   // For the log of requests; before the answer's end. The route is its pattern.
   virtual void note_route(std::string_view pattern) { (void)pattern; }
   virtual void note_model(std::string_view name) { (void)name; }

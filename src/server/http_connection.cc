@@ -156,7 +156,10 @@ asio::awaitable<void> HttpConnection::write_loop() {
       if (error) is_broken_ = true;
       sent += count;
       progress_ = now();
-      if (channel_) channel_->served().bytes += count;
+      if (channel_) {
+        channel_->served().bytes += count;
+        channel_->on_progress();
+      }
     }
     sending_.clear();
     if (sending_.capacity() > kMaxReceivedBytes) sending_.shrink_to_fit();
@@ -260,7 +263,7 @@ void HttpConnection::open_channel() {
   const auto id = request.headers.find("X-Request-Id");
   request.id = id && is_request_id(*id) ? std::string(*id) : make_id();
   channel_ = std::make_shared<AnswerChannel>([bell = bell_] { bell->ring(); },
-                                             shared_.options.max_unsent_bytes, shared_.log);
+                                             shared_.options.max_unsent, shared_.log);
   ServedRequest& served = channel_->served();
   served.start = std::chrono::system_clock::now();
   served.id = request.id;

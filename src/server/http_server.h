@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "server/answer_channel.h"
 #include "server/exchange.h"
 #include "server/served_request.h"
 
@@ -27,7 +28,7 @@ struct HttpServerOptions {
   int max_connections = 1024;                  // Beyond it only probes are answered, else 503.
   size_t max_header_bytes = size_t{16} << 10;  // 431 beyond it.
   size_t max_body_bytes = size_t{8} << 20;     // 413 beyond it.
-  size_t max_unsent_bytes = size_t{1} << 20;   // Of a stream; who lets more pile up is cut off.
+  UnsentLimit max_unsent;                      // Of a stream; who lets more pile up is cut off.
   std::chrono::milliseconds header_timeout{10'000};  // From a request's first byte on: 408.
   std::chrono::milliseconds body_timeout{30'000};    // From the headers' end on: 408.
   std::chrono::milliseconds idle_timeout{75'000};    // Before a request: closed.

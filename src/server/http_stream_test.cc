@@ -208,7 +208,7 @@ TEST(HttpStream, TellsNobodyOnceTheAnswerHasEnded) {
 
 TEST(HttpStream, CutsAReaderOffThatLetsTooMuchPileUp) {
   HttpServerOptions options = local_options();
-  options.max_unsent_bytes = size_t{256} << 10;
+  options.max_unsent = {.bytes = size_t{256} << 10, .time = milliseconds(0)};
   Asked asked(options, kGet, 4096);
   Flag gone;
   asked.exchange->on_gone([&] { gone.raise(); });
@@ -222,6 +222,16 @@ TEST(HttpStream, CutsAReaderOffThatLetsTooMuchPileUp) {
   other.send(kGet);
   asked.queue.next()->respond(plain("well"));
   EXPECT_THAT(other.read_answer(), EndsWith("well"));
+}
+
+TEST(HttpStream, SendsWhatComesAtOnceToAReaderOfGoodWill) {
+  Asked asked(local_options(), kGet, 4096);
+  asked.exchange->start_stream(events());
+  const std::string piece(size_t{64} << 10, 'x');
+  constexpr int kPieces = 320;  // 20 MiB, of which 1 may be unsent for longer.
+  for (int i = 0; i < kPieces; ++i) asked.exchange->write(piece);
+  asked.exchange->end_stream();
+  EXPECT_GT(asked.socket.read_until("\r\n0\r\n\r\n").size(), kPieces * piece.size());
 }
 
 TEST(HttpStream, SendsALargeAnswerToAReaderThatIsSlowAtFirst) {

@@ -99,7 +99,9 @@ void Router::handle(const std::shared_ptr<Exchange>& exchange) const {
     if (route->needs_key && !may_pass_(request)) return exchange->respond(unauthorized());
     if (route->needs_key && is_closed_()) return exchange->respond(error_response(starting()));
     if (route->on == Route::On::kServer) return run(route->handler, exchange);
-    if (!workers_.post([route, exchange] { run(route->handler, exchange); })) {
+    if (!workers_.post([route, exchange] {
+          if (!exchange->is_gone()) run(route->handler, exchange);
+        })) {
       exchange->respond(error_response(too_busy()));
     }
   };

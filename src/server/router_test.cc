@@ -54,6 +54,18 @@ TEST_F(RouterTest, OnlyRoutesWithoutAKeyAnswerWhileItIsClosed) {
   EXPECT_EQ(answer("GET", "/things").status, 200);
 }
 
+TEST_F(RouterTest, NothingIsDoneForAClientThatHasGone) {
+  int calls = 0;
+  router_.add({"GET", "/work", [&](const auto&) { ++calls; }});
+  router_.add({"GET", "/end", [](const auto& exchange) { exchange->respond({}); }});
+  const auto gone = std::make_shared<FakeExchange>("GET", "/work");
+  gone->leave();
+  router_.handle(gone);
+  // Workers take what waits in its order, and one of them has had the time by then.
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(answer("GET", "/end").status, 200);
+  EXPECT_EQ(calls, 0);
+}
+
 TEST_F(RouterTest, WithoutAGoodKeyNothingIsSaid) {
   Router strict(workers_, [](const HttpRequest&) { return false; });
   strict.add({"GET", "/things", [](const auto&) { ADD_FAILURE() << "it was let in"; }});

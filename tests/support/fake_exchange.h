@@ -70,6 +70,11 @@ class FakeExchange final : public Exchange {
     if (is_gone_ && on_gone_) call_on_gone(lock);
   }
 
+  bool is_gone() const override {
+    const std::lock_guard lock(mutex_);
+    return is_gone_;
+  }
+
   // The client goes; what is sent from now on is lost, as on a real connection.
   void leave() {
     std::unique_lock lock(mutex_);
@@ -147,7 +152,7 @@ class FakeExchange final : public Exchange {
     action();
   }
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<HttpResponse> head_;
   std::vector<std::string> pieces_;
