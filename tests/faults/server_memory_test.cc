@@ -26,12 +26,12 @@ struct Case {
 
 constexpr Case kCases[] = {
     {"Whole", "/v1/completions",
-     R"({"prompt": [300, 301, 302], "max_tokens": 4, "logprobs": 2, "echo": true})", false, 5},
+     R"({"prompt": [300, 301, 302], "max_tokens": 4, "logprobs": 2, "echo": true})", false, 13},
     {"Stream", "/v1/completions",
-     R"({"prompt": [300, 301, 302], "max_tokens": 4, "logprobs": 2, "stream": true})", true, 5},
+     R"({"prompt": [300, 301, 302], "max_tokens": 4, "logprobs": 2, "stream": true})", true, 13},
     {"Chat", "/v1/chat/completions",
      R"({"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 4, "stream": true})",
-     true, 97},
+     true, 211},
 };
 
 class ServerMemory : public testing::TestWithParam<Case> {
