@@ -234,7 +234,7 @@ void quantize_tokens(const float* x, int num_tokens, int64_t width, int64_t colu
     const int tile = tile_width(kDotTokens, count);
     for (int64_t column = 0; column < columns; column += kBlockColumns) {
       float* block = words + column / kBlockColumns * kQuantizedBlockWords * tile;
-      if (count < tile) __builtin_memset(block, 0, sizeof(float) * kQuantizedBlockWords * tile);
+      for (int64_t i = 0; count < tile && i < kQuantizedBlockWords * tile; ++i) block[i] = 0;
       for (int t = 0; t < count; ++t) {
         const float* row = x + (first + t) * width;
         float tail[kBlockColumns] = {};
