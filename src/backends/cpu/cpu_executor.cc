@@ -8,6 +8,7 @@
 #include "backends/step_limits.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "bundle/quant_scheme.h"
 
 namespace trtmc {
 namespace cpu {
@@ -99,7 +100,7 @@ class CpuBackend final : public Backend {
                        choose_kernels("").name);
   }
   std::optional<std::string> unsupported(const Manifest& manifest) const override {
-    if (manifest.quantization == "none") return std::nullopt;
+    if (is_quant_scheme(manifest.quantization)) return std::nullopt;
     return fmt::format("weights quantized as \"{}\"", manifest.quantization);
   }
   std::unique_ptr<Executor> load(const Bundle& bundle,
