@@ -16,7 +16,8 @@ double read_bandwidth(ThreadPool& pool, std::span<const std::byte> memory);
 // registers, with the widest unit there is.
 double multiply_add_peak(ThreadPool& pool);
 
-// The same of dot products of bytes, added up in 32 bits.
+// The same of dot products of bytes, added up in 32 bits, by vector units: a matrix unit such as
+// AMX, which no kernel uses, could do more.
 double byte_dot_peak(ThreadPool& pool);
 
 }  // namespace trtmc
