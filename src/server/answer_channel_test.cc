@@ -11,8 +11,8 @@ HttpResponse head(std::string body = "") {
 
 struct Ends {
   int num_wakes = 0;
-  std::shared_ptr<AnswerChannel> channel =
-      std::make_shared<AnswerChannel>([this] { ++num_wakes; }, 10, ServedRequestLog());
+  std::shared_ptr<AnswerChannel> channel = std::make_shared<AnswerChannel>(
+      [this] { ++num_wakes; }, UnsentLimit{10, {}}, ServedRequestLog());
   std::shared_ptr<Exchange> exchange = make_exchange(HttpRequest(), channel);
 };
 
