@@ -81,7 +81,8 @@ typedef struct trtmc_model_options {
   int32_t context_length;   /* Tokens that prompt and answer may have; 0: the model's own. */
   uint64_t kv_memory_bytes; /* For keys and values; 0: room for one whole context. */
   const char* kv_type;      /* "f32" or "bf16"; NULL: "f32". */
-  /* "avx512vnni", "avx512", "avxvnni", "avx2", "neon_dotprod", "neon", "generic"; NULL: the best. */
+  /* "avx512vnni", "avx512", "avxvnni", "avx2", "neon_dotprod", "neon", "generic"; NULL: the best.
+   */
   const char* cpu_isa;
 } trtmc_model_options;
 #define TRTMC_MODEL_OPTIONS_INIT \

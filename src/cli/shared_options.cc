@@ -114,11 +114,11 @@ void declare_load(CommandParser& parser, LoadOptions& load) {
                      "how keys and values are kept: f32 or bf16");
   declare_float_type(parser, "--activations", load.executor.activation_type,
                      "how cuda multiplies them: f32 exactly, or bf16 as Transformers, faster");
-  parser.shared_option(
-      "--cpu-isa", "NAME",
-      "CPU instruction set: avx512vnni, avx512, avxvnni, avx2, neon_dotprod, neon, generic (default: "
-      "the best one here)",
-      [&load](const std::string& text) { load.executor.isa = text; });
+  parser.shared_option("--cpu-isa", "NAME",
+                       "CPU instruction set: avx512vnni, avx512, avxvnni, avx2, neon_dotprod, "
+                       "neon, generic (default: "
+                       "the best one here)",
+                       [&load](const std::string& text) { load.executor.isa = text; });
   parser.choices({"avx512vnni", "avx512", "avxvnni", "avx2", "neon_dotprod", "neon", "generic"});
 }
 
