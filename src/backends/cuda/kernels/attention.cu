@@ -277,7 +277,9 @@ __global__ void __launch_bounds__(kThreads)
   if (chunk < first_chunk || chunk > last_chunk) return;
   work.load_queries();
   if (args.k != nullptr && chunk == last_chunk) {
-    work.store_new(kThreads, [](int, float, float) {});
+    for (int d = work.thread; d < args.head_dim; d += kThreads) {
+      work.store_new(d, work.new_pair(d));
+    }
     __syncthreads();
   }
 

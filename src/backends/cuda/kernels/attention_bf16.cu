@@ -1,236 +1,18 @@
-// Attention over a cache of bf16 on the tensor cores, as attention.h says: a block has a tile of
-// queries (as terms, see terms.h) and takes chunks of 64 positions. Each of its eight warps scores
-// eight positions, softens an eighth of the rows, and mixes sixteen components.
-//
-// Keys and values of a chunk come by cp.async; rows are 16 bytes longer than they need be, so that
-// neither the scores' reads nor ldmatrix meet in a bank.
-#include "backends/cuda/kernels/attention_tile.cuh"
-#include "backends/cuda/kernels/copy_async.cuh"
+// Attention over a cache of bf16 on the tensor cores: the kernels.
+#include "backends/cuda/kernels/attention_chunk.cuh"
 
 namespace trtmc::cuda {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int kWarps = kThreads / static_cast<int>(kWarp);
-constexpr int kTileRows = 16;
-constexpr int kPadding = 8;  // Elements of bf16.
 // So many walks over a sequence keep a device busy without sharing their chunks.
 constexpr unsigned kManyWalks = 128;
-constexpr int kRowElements = kMostHeadDim + kPadding;
-constexpr int kPositionSteps = kChunkPositions / kStepColumns;
-constexpr int kMostSteps = kMostHeadDim / kStepColumns;
-static_assert(kWarps * 8 == kChunkPositions && kWarps * kStepColumns == kMostHeadDim);
-
-// kTiles tiles of 16 rows of queries, kTerms terms.
-template <int kTiles, int kTerms>
-struct Shared {
-  static constexpr int kRows = kTiles * kTileRows;
-  uint4 q[kTiles][kMostSteps][kTerms][kWarp];
-  uint4 weights[kTiles][kPositionSteps][kTerms][kWarp];
-  __nv_bfloat16 keys[kChunkPositions][kRowElements];
-  __nv_bfloat16 values[kChunkPositions][kRowElements];
-  float scores[kRows][kChunkPositions + 8];
-  float largest[kRows], sum[kRows];                // Of the chunk.
-  float joined_largest[kRows], joined_sum[kRows];  // Of the chunks so far.
-  float ours[kRows], theirs[kRows];                // What each of the two is scaled by.
-  TileRows<kRows> rows;
-  bool is_last;
-};
-
-// Of some tiles.
-template <int kTiles, int kTerms>
-struct Sums {
-  TermSums<kTerms> of[kTiles];
-
-  __device__ __forceinline__ void add(int tile, int term, const uint4& a, uint2 b) {
-    of[tile].add(term, a, b);
-  }
-  __device__ __forceinline__ void end_step(int step, int num_steps) {
-#pragma unroll
-    for (int tile = 0; tile < kTiles; ++tile) {
-      of[tile].end_step(step);
-      if (step == num_steps - 1) of[tile].end_segment();
-    }
-  }
-};
-
-template <int kTiles, int kTerms>
-struct Attention : TileWork {
-  static constexpr int kRows = kTiles * kTileRows;
-  Shared<kTiles, kTerms>& shared;
-
-  // `rows`: of the tile, at most kRows.
-  __device__ __forceinline__ Attention(const AttentionArgs& of, const QueryTile& query_tile,
-                                       int rows, Shared<kTiles, kTerms>& memory)
-      : TileWork(of, query_tile), shared(memory) {
-    find_rows(shared.rows, rows, kThreads);
-    for (int row = thread; row < kRows; row += kThreads) {
-      shared.joined_largest[row] = -INFINITY;
-      shared.joined_sum[row] = 0;
-    }
-  }
-
-  __device__ __forceinline__ int steps() const { return args.head_dim / kStepColumns; }
-
-  __device__ __forceinline__ void load_queries() {
-    const int pairs = args.head_dim / 2;
-    for (int i = thread; i < kRows * pairs; i += kThreads) {
-      const int row = i / pairs;
-      const int pair = i % pairs;
-      uint32_t words[kTerms] = {};
-      if (shared.rows.position[row] >= 0) {
-        split<kTerms>(query(shared.rows, row, 2 * pair), query(shared.rows, row, 2 * pair + 1),
-                      words);
-      }
-#pragma unroll
-      for (int term = 0; term < kTerms; ++term) {
-        *fragment_word(shared.q[row / kTileRows][pair / 8][term], row % kTileRows, pair % 8) =
-            words[term];
-      }
-    }
-  }
-
-  // A chunk's keys or values up to position `end`, zeros behind it.
-  __device__ __forceinline__ void copy_side(int chunk, int side, int end) {
-    auto* to = side == 0 ? shared.keys : shared.values;
-    const auto* from = static_cast<const __nv_bfloat16*>(args.cache.memory);
-    const int parts = args.head_dim / 8;  // 16 bytes each.
-    for (int i = thread; i < kChunkPositions * parts; i += kThreads) {
-      const int row = i % kChunkPositions;
-      const int part = i / kChunkPositions;
-      const int position = chunk * kChunkPositions + row;
-      const bool wanted = position < end;
-      copy_async(reinterpret_cast<uint4*>(&to[row][part * 8]),
-                 wanted ? from + element(side, position, part * 8) : from, wanted);
-    }
-  }
-
-  // Also to where the chunk waits for it.
-  __device__ __forceinline__ void store_new() {
-    const int row = last_position % kChunkPositions;
-    TileWork::store_new(kThreads, [&](int d, float key, float value) {
-      shared.keys[row][d] = __float2bfloat16_rn(key);
-      shared.values[row][d] = __float2bfloat16_rn(value);
-    });
-  }
-
-  __device__ __forceinline__ void score(int chunk) {
-    Sums<kTiles, kTerms> sums;
-    const auto* key = reinterpret_cast<const uint32_t*>(shared.keys[warp() * 8 + lane() / 4]);
-#pragma unroll
-    for (int step = 0; step < kMostSteps; ++step) {
-      if (step >= steps()) break;
-      const uint2 b = make_uint2(key[step * 8 + lane() % 4], key[step * 8 + 4 + lane() % 4]);
-#pragma unroll
-      for (int t = 0; t < kTiles; ++t) {
-#pragma unroll
-        for (int term = 0; term < kTerms; ++term)
-          sums.add(t, term, shared.q[t][step][term][lane()], b);
-      }
-      sums.end_step(step, steps());
-    }
-    const int column = warp() * 8 + lane() % 4 * 2;
-    const int position = chunk * kChunkPositions + column;
-#pragma unroll
-    for (int t = 0; t < kTiles; ++t) {
-#pragma unroll
-      for (int side = 0; side < 2; ++side) {
-        const int row = t * kTileRows + lane() / 4 + side * 8;
-        const int own = shared.rows.position[row];
-        *reinterpret_cast<float2*>(&shared.scores[row][column]) =
-            make_float2(score_of(own, position, sums.of[t].total[2 * side]),
-                        score_of(own, position + 1, sums.of[t].total[2 * side + 1]));
-      }
-    }
-  }
-
-  // Scores become weights; what was joined so far and this chunk get their factors.
-  __device__ __forceinline__ void soften() {
-#pragma unroll 2
-    for (int row = warp(); row < kRows; row += kWarps) {
-      const float2 pair = *reinterpret_cast<const float2*>(&shared.scores[row][lane() * 2]);
-      const float largest = warp_max(fmaxf(pair.x, pair.y));
-      const float base = largest == -INFINITY ? 0 : largest;
-      const float a = power_of_two(__fsub_rn(pair.x, base));
-      const float b = power_of_two(__fsub_rn(pair.y, base));
-      const float sum = warp_sum(__fadd_rn(a, b));
-      uint32_t words[kTerms];
-      split<kTerms>(a, b, words);
-#pragma unroll
-      for (int term = 0; term < kTerms; ++term) {
-        *fragment_word(shared.weights[row / kTileRows][lane() / 8][term], row % kTileRows,
-                       lane() % 8) = words[term];
-      }
-      if (lane() == 0) {
-        shared.largest[row] = largest;
-        shared.sum[row] = sum;
-        join(row, largest, sum);
-      }
-    }
-  }
-
-  __device__ __forceinline__ void join(int row, float largest, float sum) {
-    if (sum == 0) {  // It sees nothing of the chunk.
-      shared.ours[row] = 1;
-      shared.theirs[row] = 0;
-      return;
-    }
-    const float before = shared.joined_largest[row];
-    const float after = fmaxf(before, largest);
-    const float ours = power_of_two(__fsub_rn(before, after));
-    const float theirs = power_of_two(__fsub_rn(largest, after));
-    shared.joined_sum[row] = __fmaf_rn(sum, theirs, __fmul_rn(shared.joined_sum[row], ours));
-    shared.joined_largest[row] = after;
-    shared.ours[row] = ours;
-    shared.theirs[row] = theirs;
-  }
-
-  // A warp's sixteen components of the chunk's mixture.
-  __device__ __forceinline__ void mix(Sums<kTiles, kTerms> (&sums)[2]) const {
-#pragma unroll
-    for (int step = 0; step < kPositionSteps; ++step) {
-      uint2 first, second;
-      load_transposed(&shared.values[step * kStepColumns + lane() % 16]
-                                    [warp() * kStepColumns + lane() / 16 * 8],
-                      first, second);
-#pragma unroll
-      for (int t = 0; t < kTiles; ++t) {
-#pragma unroll
-        for (int term = 0; term < kTerms; ++term) {
-          const uint4 a = shared.weights[t][step][term][lane()];
-          sums[0].add(t, term, a, first);
-          sums[1].add(t, term, a, second);
-        }
-      }
-      sums[0].end_step(step, kPositionSteps);
-      sums[1].end_step(step, kPositionSteps);
-    }
-  }
-
-  __device__ __forceinline__ bool mixes() const { return warp() < steps(); }
-
-  // Two neighbouring components of a finished row.
-  __device__ __forceinline__ void store(int row, int d, float a, float b) const {
-    if (shared.rows.position[row] < 0) return;
-    a = __fdiv_rn(a, shared.joined_sum[row]);
-    b = __fdiv_rn(b, shared.joined_sum[row]);
-    const int column = shared.rows.head[row] * args.head_dim + d;
-    if (args.out != nullptr) {
-      float* out = args.out + shared.rows.token[row] * args.out_stride + column;
-      out[0] = a;
-      out[1] = b;
-    } else {
-      store_terms<kTerms>(args.out_terms, shared.rows.token[row], column, a, b);
-    }
-  }
-};
 
 // Many queries, or many sequences with one each: a block walks all the chunks of its tiles.
 template <int kTiles, int kTerms>
-__global__ void __launch_bounds__(kThreads, kTiles == 1 ? 4 : 1)
+__global__ void __launch_bounds__(kAttentionThreads, kTiles == 1 ? 4 : 1)
     attend_whole_kernel(const __grid_constant__ AttentionArgs args) {
   extern __shared__ uint4 memory[];
-  auto& shared = *reinterpret_cast<Shared<kTiles, kTerms>*>(memory);
+  auto& shared = *reinterpret_cast<AttentionShared<kTiles, kTerms>*>(memory);
   release_successors();
   // Of one query each: what is in the cache already need not wait.
   const bool is_new = args.k != nullptr;
@@ -239,6 +21,7 @@ __global__ void __launch_bounds__(kThreads, kTiles == 1 ? 4 : 1)
   const int index = static_cast<int>(gridDim.x - 1 - blockIdx.x);
   Attention<kTiles, kTerms> work(args, args.tiles[index],
                                  kTiles == 1 ? kFewQueryRows : kManyBf16QueryRows, shared);
+  work.forget();
   const int end = work.last_position + (is_new ? 0 : 1);
   const int last_chunk = work.last_position / kChunkPositions;
   int chunk = work.first_position / kChunkPositions;
@@ -255,7 +38,9 @@ __global__ void __launch_bounds__(kThreads, kTiles == 1 ? 4 : 1)
     if (is_new && chunk == last_chunk) {
       wait_for_copies<0>();
       __syncthreads();
-      work.store_new();
+      if (work.thread < args.head_dim) {
+        work.store_new(work.thread, work.new_pair(work.thread));
+      }
     }
     wait_for_copies<1>();
     __syncthreads();
@@ -267,7 +52,7 @@ __global__ void __launch_bounds__(kThreads, kTiles == 1 ? 4 : 1)
     wait_for_copies<1>();
     __syncthreads();
     if (work.mixes()) {
-      Sums<kTiles, kTerms> sums[2];
+      AttentionSums<kTiles, kTerms> sums[2];
       work.mix(sums);
 #pragma unroll
       for (int t = 0; t < kTiles; ++t) {
@@ -301,126 +86,31 @@ __global__ void __launch_bounds__(kThreads, kTiles == 1 ? 4 : 1)
   }
 }
 
-// One query of each sequence: a block for each chunk. What is in the cache already is on its way
-// before the kernel in front has ended.
+// One query of each sequence: a block for each chunk.
 template <int kTerms>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kAttentionThreads)
     attend_split_kernel(const __grid_constant__ AttentionArgs args) {
   extern __shared__ uint4 memory[];
-  auto& shared = *reinterpret_cast<Shared<1, kTerms>*>(memory);
+  auto& shared = *reinterpret_cast<AttentionShared<1, kTerms>*>(memory);
   const int chunk = static_cast<int>(blockIdx.x);
   release_successors();
   Attention<1, kTerms> work(args, args.tiles[blockIdx.z], kFewQueryRows, shared);
-  const int position = work.last_position;
-  const int first_chunk = work.first_position / kChunkPositions;
-  const int last_chunk = position / kChunkPositions;
-  const bool works = chunk >= first_chunk && chunk <= last_chunk;
-  if (works) {
-    work.copy_side(chunk, 0, position);
-    work.copy_side(chunk, 1, position);
-    commit_copies();
-  }
+  const bool works = begin_chunk(work, chunk);
   __syncthreads();
   wait_for_predecessors();
-  if (!works) return;
-  wait_for_copies<0>();
-  __syncthreads();
-  if (chunk == last_chunk) work.store_new();
-  work.load_queries();
-  __syncthreads();
-  work.score(chunk);
-  __syncthreads();
-  work.soften();
-  __syncthreads();
-  Sums<1, kTerms> sums[2];
-  if (work.mixes()) work.mix(sums);
-  const int row = work.lane() / 4;  // Of those that a tile has, in the lower half.
-  const int d = work.warp() * kStepColumns + work.lane() % 4 * 2;
-  float result[2][2] = {};
-  if (first_chunk == last_chunk) {
-    if (!work.mixes()) return;
-#pragma unroll
-    for (int n = 0; n < 2; ++n) {
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        result[n][i] = joined(shared.ours[row], 0, shared.theirs[row], sums[n].of[0].total[i]);
-      }
-      work.store(row, d + n * 8, result[n][0], result[n][1]);
-    }
-    return;
-  }
-
-  // [chunk][row][values, largest, sum]
-  const int floats = args.cache.padded_dim + kPartialExtras;
-  const int64_t index = int64_t{blockIdx.z} * gridDim.y + blockIdx.y;
-  float* partial = args.partial + index * args.num_chunks * kFewQueryRows * floats;
-  const bool has_row = row < kFewQueryRows;
-  if (has_row) {
-    float* to = partial + (int64_t{chunk} * kFewQueryRows + row) * floats;
-    if (work.mixes()) {
-#pragma unroll
-      for (int n = 0; n < 2; ++n) {
-        *reinterpret_cast<float2*>(to + d + n * 8) =
-            make_float2(sums[n].of[0].total[0], sums[n].of[0].total[1]);
-      }
-    }
-    if (work.warp() == 0 && work.lane() % 4 == 0) {
-      to[args.cache.padded_dim] = shared.largest[row];
-      to[args.cache.padded_dim + 1] = shared.sum[row];
-    }
-    __threadfence();
-  }
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    shared.is_last = atomicAdd(&args.counters[index], 1) == last_chunk - first_chunk;
-  }
-  if (threadIdx.x < kFewQueryRows) {
-    shared.joined_largest[threadIdx.x] = -INFINITY;
-    shared.joined_sum[threadIdx.x] = 0;
-  }
-  __syncthreads();
-  if (!shared.is_last) return;
-  __threadfence();
-  if (has_row && work.mixes()) {
-    // Each lane for itself, so that nobody waits for anybody.
-    float largest = -INFINITY, sum = 0;
-#pragma unroll 4
-    for (int i = first_chunk; i <= last_chunk; ++i) {
-      const float* from = partial + (int64_t{i} * kFewQueryRows + row) * floats;
-      const float2 first = __ldcg(reinterpret_cast<const float2*>(from + d));
-      const float2 second = __ldcg(reinterpret_cast<const float2*>(from + d + 8));
-      const float chunk_largest = __ldcg(from + args.cache.padded_dim);
-      const float chunk_sum = __ldcg(from + args.cache.padded_dim + 1);
-      if (chunk_sum == 0) continue;
-      const float after = fmaxf(largest, chunk_largest);
-      const float ours = power_of_two(__fsub_rn(largest, after));
-      const float theirs = power_of_two(__fsub_rn(chunk_largest, after));
-      sum = __fmaf_rn(chunk_sum, theirs, __fmul_rn(sum, ours));
-      largest = after;
-      result[0][0] = joined(ours, result[0][0], theirs, first.x);
-      result[0][1] = joined(ours, result[0][1], theirs, first.y);
-      result[1][0] = joined(ours, result[1][0], theirs, second.x);
-      result[1][1] = joined(ours, result[1][1], theirs, second.y);
-    }
-    if (work.warp() == 0 && work.lane() % 4 == 0) shared.joined_sum[row] = sum;
-  }
-  __syncthreads();
-  if (has_row && work.mixes()) {
-#pragma unroll
-    for (int n = 0; n < 2; ++n) work.store(row, d + n * 8, result[n][0], result[n][1]);
-  }
-  if (threadIdx.x == 0) args.counters[index] = 0;
+  if (works) finish_chunk(work, chunk, int64_t{blockIdx.z} * gridDim.y + blockIdx.y);
 }
 
 template <int kTerms>
 void prepare() {
   constexpr int kTiles = kManyBf16QueryRows / kTileRows;
   cudaFuncSetAttribute(attend_whole_kernel<kTiles, kTerms>,
-                       cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared<kTiles, kTerms>));
+                       cudaFuncAttributeMaxDynamicSharedMemorySize,
+                       sizeof(AttentionShared<kTiles, kTerms>));
   cudaFuncSetAttribute(attend_whole_kernel<1, kTerms>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                       sizeof(Shared<1, kTerms>));
+                       sizeof(AttentionShared<1, kTerms>));
   cudaFuncSetAttribute(attend_split_kernel<kTerms>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                       sizeof(Shared<1, kTerms>));
+                       sizeof(AttentionShared<1, kTerms>));
   divide_memory_evenly(attend_split_kernel<kTerms>);
 }
 
@@ -430,14 +120,14 @@ void launch_with(const AttentionArgs& args, const Launch& how) {
   const auto tiles = static_cast<unsigned>(args.num_tiles);
   constexpr int kTiles = kManyBf16QueryRows / kTileRows;
   if (args.num_chunks == 0) {
-    launch(attend_whole_kernel<kTiles, kTerms>, dim3(tiles, heads), dim3(kThreads),
-           sizeof(Shared<kTiles, kTerms>), how, args);
+    launch(attend_whole_kernel<kTiles, kTerms>, dim3(tiles, heads), dim3(kAttentionThreads),
+           sizeof(AttentionShared<kTiles, kTerms>), how, args);
   } else if (tiles * heads >= kManyWalks) {
-    launch(attend_whole_kernel<1, kTerms>, dim3(tiles, heads), dim3(kThreads),
-           sizeof(Shared<1, kTerms>), how, args);
+    launch(attend_whole_kernel<1, kTerms>, dim3(tiles, heads), dim3(kAttentionThreads),
+           sizeof(AttentionShared<1, kTerms>), how, args);
   } else {
     launch(attend_split_kernel<kTerms>, dim3(static_cast<unsigned>(args.num_chunks), heads, tiles),
-           dim3(kThreads), sizeof(Shared<1, kTerms>), how, args);
+           dim3(kAttentionThreads), sizeof(AttentionShared<1, kTerms>), how, args);
   }
 }
 
@@ -453,7 +143,7 @@ void launch_attention_bf16(AttentionArgs args, const Launch& how) {
 }
 
 int attention_bf16_shared_bytes() {
-  return static_cast<int>(sizeof(Shared<kManyBf16QueryRows / kTileRows, 3>));
+  return static_cast<int>(sizeof(AttentionShared<kManyBf16QueryRows / kTileRows, 3>));
 }
 
 void prepare_attention_bf16() {

@@ -37,10 +37,11 @@ struct TileWork {
   int thread;
   int first_position = 0, last_position = 0;  // That some row of the tile sees.
 
-  __device__ __forceinline__ TileWork(const AttentionArgs& of, const QueryTile& query_tile)
+  __device__ __forceinline__ TileWork(const AttentionArgs& of, const QueryTile& query_tile,
+                                      int head = static_cast<int>(blockIdx.y))
       : args(of),
         tile(query_tile),
-        kv_head(static_cast<int>(blockIdx.y)),
+        kv_head(head),
         group(of.num_heads / of.cache.num_kv_heads),
         thread(static_cast<int>(threadIdx.x)) {}
 
@@ -93,18 +94,15 @@ struct TileWork {
     return turned(head, d, rows.position[row]);
   }
 
-  // The key and value of the step's only token of this sequence: to the cache, and shown to
-  // `visit(d, key, value)`.
-  template <typename Visit>
-  __device__ __forceinline__ void store_new(int threads, Visit visit) const {
+  // Component `d` of the key and value of the step's only token of this sequence.
+  __device__ __forceinline__ float2 new_pair(int d) const {
     const int64_t start = tile.first_token * args.stride + int64_t{kv_head} * args.head_dim;
-    for (int d = thread; d < args.head_dim; d += threads) {
-      const float key = turned(args.k + start, d, last_position);
-      const float value = args.v[start + d];
-      store_kv(args.cache, element(0, last_position, d), key);
-      store_kv(args.cache, element(1, last_position, d), value);
-      visit(d, key, value);
-    }
+    return make_float2(turned(args.k + start, d, last_position), args.v[start + d]);
+  }
+  // To the cache.
+  __device__ __forceinline__ void store_new(int d, float2 pair) const {
+    store_kv(args.cache, element(0, last_position, d), pair.x);
+    store_kv(args.cache, element(1, last_position, d), pair.y);
   }
 
   __device__ __forceinline__ bool sees(int own, int position) const {

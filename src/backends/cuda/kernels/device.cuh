@@ -68,6 +68,13 @@ void divide_memory_evenly(void (*kernel)(Args)) {
   cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, kPercentShared);
 }
 
+// ---- Some threads of a block: by a barrier other than that of __syncthreads, whose number is 0.
+
+template <int kBarrier>
+__device__ __forceinline__ void sync_threads_of(int threads) {
+  asm volatile("bar.sync %0, %1;" ::"n"(kBarrier), "r"(threads) : "memory");
+}
+
 // ---- Numbers. Products and sums are spelled out where the compiler could choose to fuse them, so
 // that two kernels that compute the same thing compute the same bits.
 

@@ -1,11 +1,9 @@
-// What compute capability 9.0 has beyond the others: barriers that count bytes, copies that a
-// single thread orders, clusters, and products that four warps make together (wgmma).
+// What compute capability 9.0 has beyond the others: clusters, and products that four warps make
+// together (wgmma).
 // PTX ISA 8.0, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
 #pragma once
 
-#include <cuda_runtime.h>
-
-#include <cstdint>
+#include "backends/cuda/kernels/barrier.cuh"
 
 // wgmma exists in code compiled for exactly this architecture.
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -14,54 +12,8 @@
 
 namespace trtmc::cuda {
 
-__device__ __forceinline__ uint32_t shared_address(const void* pointer) {
-  return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
-}
-
 #ifdef TRTMC_HAS_WGMMA
 
-// ---- Barriers
-
-__device__ __forceinline__ void init_barrier(uint64_t* barrier, int arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
-               "r"(arrivals)
-               : "memory");
-}
-// After init_barrier, before anybody else uses the barriers.
-__device__ __forceinline__ void fence_barriers() {
-  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-}
-__device__ __forceinline__ void arrive(uint64_t* barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
-               : "memory");
-}
-// Arrives, and the phase lasts until so many bytes more have come.
-__device__ __forceinline__ void arrive_expecting(uint64_t* barrier, int bytes) {
-  asm volatile(
-      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
-      "r"(bytes)
-      : "memory");
-}
-__device__ __forceinline__ void wait_for(uint64_t* barrier, int parity) {
-  asm volatile(
-      "{\n.reg .pred done;\nagain:\n"
-      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra again;\n}\n" ::"r"(
-          shared_address(barrier)),
-      "r"(parity)
-      : "memory");
-}
-
-// ---- Copies
-
-// To shared memory; `barrier` counts the bytes. All multiples of 16.
-__device__ __forceinline__ void copy_bulk(void* to, const void* from, int bytes,
-                                          uint64_t* barrier) {
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
-          "r"(shared_address(to)),
-      "l"(from), "r"(bytes), "r"(shared_address(barrier))
-      : "memory");
-}
 // Between writes of this thread to shared memory and products that read them.
 __device__ __forceinline__ void fence_for_products() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");

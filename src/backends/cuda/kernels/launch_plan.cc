@@ -21,11 +21,10 @@ constexpr size_t kManySumsBytes = 16384;
 int gemv_turns(int steps, int num_tokens) {
   const size_t panel =
       static_cast<size_t>(num_segments(steps) * num_tokens) * kPanelRows * sizeof(float);
-  return std::clamp(static_cast<int>(kManySumsBytes / panel), 2, 8);
+  return std::clamp(static_cast<int>(kManySumsBytes / panel), 2, kMostGemvTurns);
 }
 
-// What each warp stages of the activations, partial sums, sums of squares and the weights of a
-// norm.
+// What each warp stages of the activations, partial sums, sums of squares.
 size_t gemv_shared_bytes(int warps, int staged_pairs, int steps, int num_terms, int num_tokens,
                          int norm_width) {
   const size_t tokens = static_cast<size_t>(num_tokens);
@@ -33,11 +32,9 @@ size_t gemv_shared_bytes(int warps, int staged_pairs, int steps, int num_terms, 
       size_t{kStagedSteps} * static_cast<size_t>(num_terms) * tokens * kStepWords * 4;
   const size_t partial =
       static_cast<size_t>(num_segments(steps)) * tokens * kPanelRows * sizeof(float);
-  const size_t norm =
-      (static_cast<size_t>(num_norm_parts(norm_width)) * tokens + static_cast<size_t>(norm_width)) *
-      sizeof(float);
+  const size_t squares = static_cast<size_t>(num_norm_parts(norm_width)) * tokens * sizeof(float);
   return static_cast<size_t>(warps * staged_pairs) * staged +
-         static_cast<size_t>(gemv_turns(steps, num_tokens)) * partial + norm;
+         static_cast<size_t>(gemv_turns(steps, num_tokens)) * partial + squares;
 }
 
 }  // namespace
@@ -48,7 +45,7 @@ std::optional<GemvPlan> plan_gemv(const DeviceLimits& device, int num_panels, in
   // A norm is staged once: each warp's segment has to be one pair.
   const bool one_pair = segment_steps(steps) <= kStagedSteps;
   if (norm_width > 0 && !one_pair) return std::nullopt;
-  const auto room = static_cast<size_t>(device.shared_bytes_per_block);
+  const auto room = static_cast<size_t>(device.shared_bytes_per_block - kGemvBarrierBytes);
   int warps = std::min(num_segments(steps), kMostGemvWarps);
   const auto shared_with = [&](int staged_pairs) {
     return gemv_shared_bytes(warps, staged_pairs, steps, num_terms, num_tokens, norm_width);
@@ -57,9 +54,10 @@ std::optional<GemvPlan> plan_gemv(const DeviceLimits& device, int num_panels, in
   if (shared_with(1) > room) return std::nullopt;
   // Room for the next pair, unless it keeps a second block away.
   const auto fitting = [&](int staged_pairs) {
-    return std::min(static_cast<int>(static_cast<size_t>(device.shared_bytes_per_multiprocessor) /
-                                     (shared_with(staged_pairs) + kReservedSharedBytes)),
-                    kMostBlocksPerMultiprocessor);
+    return std::min(
+        static_cast<int>(static_cast<size_t>(device.shared_bytes_per_multiprocessor) /
+                         (shared_with(staged_pairs) + kGemvBarrierBytes + kReservedSharedBytes)),
+        kMostBlocksPerMultiprocessor);
   };
   const bool two = !one_pair && shared_with(2) <= room &&
                    (fitting(2) == fitting(1) || num_panels <= device.multiprocessors);

@@ -19,11 +19,13 @@ struct DeviceLimits {
 inline constexpr int kMostGemvTokens = 16;
 
 inline constexpr int kMostGemvWarps = 8;
+inline constexpr int kMostGemvTurns = 8;
+inline constexpr int kGemvBarrierBytes = 1024;  // At most, of a block beside `shared_bytes`.
 
 struct GemvPlan {
   int warps;         // Of a block; each takes segments of k in turn.
   int blocks;        // Each takes panels in turn.
-  int turns;         // Panels whose sums there is room for: 2 to 8.
+  int turns;         // Panels whose sums there is room for: 2 to kMostGemvTurns.
   int staged_pairs;  // Pairs of pieces of activations that a warp has room for: 1 or 2.
   size_t shared_bytes;
 };
