@@ -63,8 +63,8 @@ __device__ __forceinline__ void multiply_segment(Consumer<Of>& consumer,
 // What those that make sums and those that finish them say to each other: a tile is left once all
 // who finish have taken the last one (kTaken), and taken once all who make sums have left it
 // (kLeft). Both barriers count all threads of both, and each side waits at one of them before it
-// comes to the other, so neither can be a tile ahead. compute-sanitizer's racecheck does not follow
-// who arrives without waiting (bar.arrive), and may report leave() and finish_left().
+// comes to the other, so neither can be a tile ahead. compute-sanitizer's racecheck reports leave()
+// and finish_left() all the same: one side only arrives (bar.arrive).
 constexpr int kLeft = 2, kTaken = 3;
 
 template <typename Of>
