@@ -82,9 +82,11 @@ class Reloader {
     changed_.notify_all();
   }
 
-  bool is_busy() const {
-    const std::lock_guard lock(mutex_);
-    return is_busy_;
+  // Whether it still reads after a time in which files that can be read are read.
+  bool is_stuck() {
+    constexpr std::chrono::seconds kPatience{10};
+    std::unique_lock lock(mutex_);
+    return !changed_.wait_for(lock, kPatience, [&] { return !is_busy_; });
   }
 
  private:
@@ -99,10 +101,11 @@ class Reloader {
       service.reload();
       lock.lock();
       is_busy_ = false;
+      changed_.notify_all();
     }
   }
 
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::condition_variable changed_;
   bool is_asked_ = false, is_busy_ = false, is_over_ = false;
   std::thread thread_;
@@ -158,7 +161,7 @@ void execute(const ServeCommand& command, Console& console) {
   const auto deadline = std::chrono::steady_clock::now() + command.drain;
   const bool all_ended = service.drain(deadline, [&] { return desk.is_impatient(); });
   // A reload that reads from what never answers would keep the service, and so the program.
-  if (reloader.is_busy()) end_by_signal(desk.last_stop());
+  if (reloader.is_stuck()) end_by_signal(desk.last_stop());
   if (all_ended) return;
   log_warning("stopping with {} connections open: their requests are cut off",
               service.open_connections());

@@ -323,7 +323,7 @@ TEST_F(ChatAnswers, AnErrorBeforeTheAnswerHasItsStatus) {
       model().server().chat(R"({"messages": [{"role": "user", "content": "Hi"}]})");
   EXPECT_EQ(exchange->status(), 503);
   EXPECT_EQ(exchange->json().dump(),
-            R"({"error":{"message":"no memory for scratch","type":"rate_limit_error",)"
+            R"({"error":{"message":"no memory for scratch","type":"server_error",)"
             R"("param":null,"code":null}})");
 }
 
@@ -339,9 +339,8 @@ TEST_F(ChatAnswers, AnErrorInTheMiddleOfAStreamIsItsLastEvent) {
           .server()
           .chat(R"({"messages": [{"role": "user", "content": "Hi"}], "stream": true})")
           ->events();
-  EXPECT_EQ(events.back(),
-            R"({"error":{"message":"no memory for scratch","type":"rate_limit_error",)"
-            R"("param":null,"code":null}})");
+  EXPECT_EQ(events.back(), R"({"error":{"message":"no memory for scratch","type":"server_error",)"
+                           R"("param":null,"code":null}})");
   EXPECT_THAT(events, Not(testing::Contains("[DONE]")));
   model().executor().during_step = nullptr;
   EXPECT_EQ(answer("Still here.").content, "Still here.");

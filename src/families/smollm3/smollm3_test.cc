@@ -165,7 +165,7 @@ TEST(SmolLm3, ValuesOfTheWrongKindAreNamed) {
   EXPECT_THAT(refusal(R"({"hidden_size": 2048.5})"), HasSubstr("hidden_size: a number"));
   EXPECT_THAT(refusal(R"({"num_hidden_layers": 0})"), HasSubstr("num_hidden_layers: 0"));
   EXPECT_THAT(refusal(R"({"num_hidden_layers": 99999999999999999999})"),
-              HasSubstr("num_hidden_layers: out of range"));
+              HasSubstr("num_hidden_layers: a number beyond 64 bits"));
   EXPECT_THAT(refusal(R"({"rms_norm_eps": -1})"), HasSubstr("RMS norm epsilon is -1"));
   EXPECT_THAT(refusal(R"({"tie_word_embeddings": 1})"),
               HasSubstr("tie_word_embeddings: an integer"));
