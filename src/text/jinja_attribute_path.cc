@@ -37,7 +37,7 @@ Value ItemKey::of(const Value& item, const Value& fallback) const {
   Value key = path_.of(item, fallback);
   const String* text = key.string();
   if (case_sensitive_ || !text) return key;
-  interpreter_.meter().spend(text->text.size() / 8);
+  interpreter_.meter().spend_text(text->text.size());
   interpreter_.meter().make_string(text->text.size());
   return lower(text->text);
 }

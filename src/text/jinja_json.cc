@@ -32,6 +32,9 @@ void append_escaped(std::string& out, char32_t c, bool ensure_ascii) {
   }
 }
 
+// Stands for itself in any style.
+bool is_plain(char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; }
+
 std::string float_text(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value < 0 ? "-Infinity" : "Infinity";
@@ -72,6 +75,10 @@ class Writer {
   void write_string(std::string_view text) {
     out_ += '"';
     for (size_t i = 0; i < text.size();) {
+      const size_t first = i;
+      while (i < text.size() && is_plain(text[i])) ++i;
+      out_ += text.substr(first, i - first);
+      if (i == text.size()) break;
       const auto code_point = *decode_utf8(text.substr(i));
       append_escaped(out_, code_point.value, style_.ensure_ascii);
       i += static_cast<size_t>(code_point.length);
@@ -132,6 +139,7 @@ std::string to_json(Meter& meter, const Value& value, const JsonStyle& style) {
   meter.spend(value.extent().weight);
   std::string out;
   Writer(out, meter, style).write(value, 0);
+  meter.spend_text(out.size());
   meter.make_string(out.size());
   return out;
 }

@@ -56,7 +56,8 @@ class Meter {
     if (units > left_) fail_limit("the template needs too many steps");
     left_ -= units;
   }
-  void spend_bytes(size_t bytes) { spend(bytes / 64); }
+  void spend_bytes(size_t bytes) { spend(bytes / 64); }  // Copied or compared.
+  void spend_text(size_t bytes) { spend(bytes / 8); }    // Looked at one by one.
   // Pays for a string of `bytes` about to be made.
   void make_string(size_t bytes) {
     if (bytes > kMaxStringBytes) fail_limit("a string of the template gets too long");

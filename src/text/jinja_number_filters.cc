@@ -41,7 +41,7 @@ Value filter_int(Interpreter& interpreter, const Value& value, const Arguments& 
   const BoundArguments bound(arguments, "int", {"default", "base"});
   Value fallback = bound.value_or(0, int64_t{0});
   if (const String* text = value.string()) {
-    interpreter.meter().spend(text->text.size() / 8);
+    interpreter.meter().spend_text(text->text.size());
     if (auto integer = parse_any_integer(text->text, bound.integer_or(1, 10))) return *integer;
     const auto real = parse_float(text->text);
     if (!real || !std::isfinite(*real)) return fallback;
@@ -58,7 +58,7 @@ Value filter_float(Interpreter& interpreter, const Value& value, const Arguments
   const BoundArguments bound(arguments, "float", {"default"});
   Value fallback = bound.value_or(0, 0.0);
   if (const String* text = value.string()) {
-    interpreter.meter().spend(text->text.size() / 8);
+    interpreter.meter().spend_text(text->text.size());
     const auto real = parse_float(text->text);
     return real ? Value(*real) : fallback;
   }

@@ -30,7 +30,7 @@ std::string part_for(const Value& self, const Value& argument, std::string_view 
 template <std::string (*convert)(std::string_view)>
 Value converted(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   const BoundArguments bound(arguments, "a method of str", {});
-  interpreter.meter().spend(text_of(self).size() / 8);
+  interpreter.meter().spend_text(text_of(self).size());
   interpreter.meter().make_string(text_of(self).size());
   return same_type(self, convert(text_of(self)));
 }
@@ -38,7 +38,7 @@ Value converted(Interpreter& interpreter, const Value& self, const Arguments& ar
 template <bool (*holds)(std::string_view)>
 Value predicate(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   const BoundArguments bound(arguments, "a method of str", {});
-  interpreter.meter().spend(text_of(self).size() / 8);
+  interpreter.meter().spend_text(text_of(self).size());
   return holds(text_of(self));
 }
 
@@ -104,7 +104,7 @@ Value split_up(Interpreter& interpreter, const Value& self, const Arguments& arg
 
 Value split_lines(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   const BoundArguments bound(arguments, "splitlines", {"keepends"});
-  interpreter.meter().spend(text_of(self).size() / 8);
+  interpreter.meter().spend_text(text_of(self).size());
   return list_of(interpreter, self, splitlines(text_of(self), bound.integer_or(0, 0) != 0));
 }
 

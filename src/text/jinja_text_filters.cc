@@ -67,7 +67,7 @@ Value filter_title(Interpreter& interpreter, const Value& value, const Arguments
   const BoundArguments bound(arguments, "title", {});
   const Value text = soft_string(interpreter, value);
   const std::string& source = text.string()->text;
-  interpreter.meter().spend(source.size() / 8);
+  interpreter.meter().spend_text(source.size());
   interpreter.meter().make_string(2 * source.size());
   std::string result;
   size_t word = 0, offset = 0;
@@ -130,7 +130,7 @@ Value filter_indent(Interpreter& interpreter, const Value& value, const Argument
   const std::string& indent = indentation.string()->text;
   const bool blank = bound.truthy_or(2, false);
   const std::string text = value.string()->text + "\n";
-  interpreter.meter().spend(text.size() / 8);
+  interpreter.meter().spend_text(text.size());
   std::string result;
   bool first = true;
   for (const std::string_view line : splitlines(text, false)) {
@@ -163,7 +163,7 @@ Value filter_truncate(Interpreter& interpreter, const Value& value, const Argume
 Value filter_wordcount(Interpreter& interpreter, const Value& value, const Arguments& arguments) {
   const BoundArguments bound(arguments, "wordcount", {});
   const Value text = soft_string(interpreter, value);
-  interpreter.meter().spend(text.string()->text.size() / 8);
+  interpreter.meter().spend_text(text.string()->text.size());
   int64_t count = 0;
   bool inside = false;
   for (const char32_t c : to_utf32(text.string()->text)) {
@@ -179,6 +179,7 @@ Value filter_escape(Interpreter& interpreter, const Value& value, const Argument
   const BoundArguments bound(arguments, "escape", {});
   Value text = soft_string(interpreter, value);
   if (text.string()->markup) return text;
+  interpreter.meter().spend_text(text.string()->text.size());
   interpreter.meter().make_string(5 * text.string()->text.size());
   return Value(escape_html(text.string()->text), true);
 }
@@ -246,6 +247,7 @@ Value filter_urlencode(Interpreter& interpreter, const Value& value, const Argum
   Meter& meter = interpreter.meter();
   const auto quoted = [&](const Value& part, bool in_query) {
     const Value text = soft_string(interpreter, part);
+    meter.spend_text(text.string()->text.size());
     meter.make_string(3 * text.string()->text.size());
     return url_quoted(text.string()->text, in_query);
   };
