@@ -17,9 +17,10 @@ Bundle::Bundle(const std::filesystem::path& path) : file_(path) {
     sections_ = std::move(header.sections);
     identity_ = header.identity;
     for (size_t i = 0; i < sections_.size(); ++i) {
-      if (sections_[i].kind == SectionKind::kText) {
-        trtmc::verify_section(file_.bytes(), sections_, i);
-      }
+      if (sections_[i].kind != SectionKind::kText) continue;
+      // Copied before it is hashed, since a file may change under its mapping.
+      chat_template_ = as_text(bytes(sections_[i]));
+      trtmc::verify_section(file_.bytes(), sections_, i);
     }
   });
 }
@@ -50,11 +51,7 @@ std::span<const std::byte> Bundle::tokenizer_tables() const {
   return bytes(*section);
 }
 
-std::optional<std::string_view> Bundle::chat_template() const {
-  const Section* section = find(kChatTemplateSection);
-  if (section == nullptr) return std::nullopt;
-  return as_text(bytes(*section));
-}
+std::optional<std::string_view> Bundle::chat_template() const { return chat_template_; }
 
 void Bundle::verify_section(size_t index) const {
   with_context(path().string(), [&] { trtmc::verify_section(file_.bytes(), sections_, index); });

@@ -69,6 +69,7 @@ class Bundle {
   Manifest manifest_;
   std::vector<Section> sections_;
   Sha256Digest identity_;
+  std::optional<std::string> chat_template_;
 };
 
 }  // namespace trtmc

@@ -28,7 +28,7 @@ struct Q8Group {
   uint16_t scales[2][kBlockRows];                               // f16, by block.
   uint8_t codes[2 * kQuadsPerBlock][kBlockRows][kQuadColumns];  // Block 0's quads, then block 1's.
 };
-static_assert(sizeof(Q8Group) == 17 * 64);
+static_assert(sizeof(Q8Group) == 1088);  // 17 lines of 64 bytes.
 
 // The code that stands for 0: with it dot products of unsigned and signed bytes see weights as they
 // lie, and what is too much is 128 times the sum of the activations, the same for every row.
@@ -39,7 +39,7 @@ struct Q4Group {
   // Quad i of block 0 in the low halves, quad i of block 1 in the high ones.
   uint8_t codes[kQuadsPerBlock][kBlockRows][kQuadColumns];
 };
-static_assert(sizeof(Q4Group) == 9 * 64);
+static_assert(sizeof(Q4Group) == 576);  // 9 lines.
 
 // A grid that is finer around zero, where most weights of a block are.
 constexpr int8_t kQ4Grid[16] = {-127, -104, -83, -65, -49, -35, -22, -10,

@@ -187,13 +187,14 @@ struct QuantizedKernel {
     }
     const auto* words = static_cast<const float*>(args.x) + tile.first_token * args.x_width;
     const auto* x = reinterpret_cast<const TokenBlock<Width>*>(words) + tile.first / kBlockColumns;
-    float* y = args.y + tile.first_token * args.y_stride + first_part * kLanes;
+    float* y = args.y + tile.first_token * args.y_stride + int64_t{first_part} * kLanes;
     Vec sums[Width][Parts];
     TRTMC_UNROLL
     for (int t = 0; t < Width; ++t) {
       const float* row = y + smaller(t, tile.num_tokens - 1) * args.y_stride;
       TRTMC_UNROLL
-      for (int p = 0; p < Parts; ++p) sums[t][p] = tile.first > 0 ? load(row + p * kLanes) : zero();
+      for (int p = 0; p < Parts; ++p)
+        sums[t][p] = tile.first > 0 ? load(row + int64_t{p} * kLanes) : zero();
     }
     for (int64_t column = 0; column < tile.columns; column += kGroupColumns, x += 2) {
       if constexpr (Width <= kTokensOfStreaming) prefetch(groups);
@@ -206,7 +207,8 @@ struct QuantizedKernel {
     for (int t = 0; t < Width; ++t) {
       if (t >= tile.num_tokens) break;
       TRTMC_UNROLL
-      for (int p = 0; p < Parts; ++p) store(y + t * args.y_stride + p * kLanes, sums[t][p]);
+      for (int p = 0; p < Parts; ++p)
+        store(y + t * args.y_stride + int64_t{p} * kLanes, sums[t][p]);
     }
   }
 
@@ -242,13 +244,13 @@ void quantize_tokens(const float* x, int num_tokens, int64_t width, int64_t colu
         for (int64_t i = column; !whole && i < width; ++i) tail[i - column] = row[i];
         QuantizedBlock bytes;
         quantize_block(whole ? row + column : tail, bytes);
-        for (int quad = 0; quad < kQuadsPerBlock; ++quad) {
+        for (int64_t quad = 0; quad < kQuadsPerBlock; ++quad) {
           __builtin_memcpy(block + quad * tile + t, bytes.codes + quad * kQuadColumns, 4);
         }
-        float* last = block + kQuadsPerBlock * tile + t;
+        float* last = block + int64_t{kQuadsPerBlock} * tile + t;
         __builtin_memcpy(last, &bytes.sum, 4);
         last[tile] = static_cast<float>(bytes.sum);
-        last[2 * tile] = bytes.scale;
+        last[int64_t{2} * tile] = bytes.scale;
       }
     }
     words += quantized_width(columns) * kDotTokens;
