@@ -85,11 +85,11 @@ uint64_t hash64(std::span<const std::byte> bytes, uint64_t seed) {
 }
 
 size_t TextHash::operator()(std::string_view text) const {
-  static const uint64_t seed = [] {
+  static const uint64_t kSeed = [] {
     std::random_device random;
     return uint64_t{random()} << 32 | random();
   }();
-  return XXH3_64bits_withSeed(text.data(), text.size(), seed);
+  return XXH3_64bits_withSeed(text.data(), text.size(), kSeed);
 }
 
 }  // namespace trtmc

@@ -48,9 +48,8 @@ class Bell::Allocator {
   using value_type = T;
 
   explicit Allocator(Bell& bell) : bell_(&bell) {}
-  template <typename U>
-  Allocator(const Allocator<U>& other)
-      : bell_(other.bell_) {}  // NOLINT(google-explicit-constructor)
+  template <typename U>  // NOLINTNEXTLINE(google-explicit-constructor)
+  Allocator(const Allocator<U>& other) : bell_(other.bell_) {}
 
   T* allocate(size_t count) {
     TRTMC_CHECK(count * sizeof(T) <= kMemory, "a bell has too little memory");

@@ -115,8 +115,8 @@ void unpack(const PackedLayout& layout, std::span<const std::byte> packed, int64
 
 float decode(const Q8Group& group, int64_t row, int64_t col) {
   const float scale = f16_to_float(group.scales[col / kBlockColumns][row]);
-  return scale *
-         static_cast<float>(group.codes[col / kQuadColumns][row][col % kQuadColumns] - kQ8Zero);
+  const int code = group.codes[col / kQuadColumns][row][col % kQuadColumns];
+  return scale * static_cast<float>(code - kQ8Zero);
 }
 
 float decode(const Q4Group& group, int64_t row, int64_t col) {
