@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <new>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -46,24 +46,33 @@ struct BackgroundLog::Queue {
     changed.notify_all();
   }
 
+  // The next line. Those that were lost came after all that wait.
+  std::pair<LogLevel, std::string> take() {
+    if (lines.empty()) {
+      const uint64_t lost = std::exchange(num_lost, 0);
+      return {
+          LogLevel::kWarning,
+          fmt::format("{} lines of the log were lost: they come faster than they can be written",
+                      lost)};
+    }
+    std::pair<LogLevel, std::string> line = std::move(lines.front());
+    lines.pop_front();
+    bytes -= line.second.size();
+    return line;
+  }
+
   void run() {
     std::unique_lock lock(mutex);
     for (;;) {
       changed.wait(lock, [&] { return is_over || !lines.empty() || num_lost > 0; });
       if (is_over) return;
-      // What was lost came after all that wait.
-      if (lines.empty()) {
-        lines.emplace_back(LogLevel::kWarning,
-                           fmt::format("{} lines of the log were lost: they come faster than they "
-                                       "can be written",
-                                       std::exchange(num_lost, 0)));
+      try {
+        const auto [level, line] = take();
+        lock.unlock();
+        sink(level, line);
+      } catch (const std::bad_alloc&) {  // The line is left out, as everywhere in the log.
       }
-      const auto [level, line] = std::move(lines.front());
-      lines.pop_front();
-      bytes -= std::min(bytes, line.size());
-      lock.unlock();
-      sink(level, line);
-      lock.lock();
+      if (!lock.owns_lock()) lock.lock();
       is_idle = lines.empty() && num_lost == 0;
       changed.notify_all();
     }

@@ -5,6 +5,7 @@
 
 #include <future>
 #include <mutex>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,18 @@ TEST_F(BackgroundLogTest, GoesStraightToTheSinkAfterwards) {
   }
   log_info("after");
   EXPECT_THAT(seen, testing::ElementsAre("after"));
+}
+
+TEST_F(BackgroundLogTest, LeavesALineOutThatFindsNoMemory) {
+  std::vector<std::string> seen;
+  {
+    const BackgroundLog log([&](LogLevel, std::string_view line) {
+      if (line == "1") throw std::bad_alloc();
+      seen.emplace_back(line);
+    });
+    for (int i = 0; i < 3; ++i) log_info("{}", i);
+  }
+  EXPECT_THAT(seen, testing::ElementsAre("0", "2"));
 }
 
 TEST_F(BackgroundLogTest, DoesNotWaitForASinkThatStandsStill) {
