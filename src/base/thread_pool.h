@@ -25,9 +25,9 @@ class ThreadPool {
   // have returned. One run at a time; a task must not throw.
   void run(FunctionRef<void(int thread)> task);
 
-  // Calls work(unit, thread) for every unit in [0, num_units), handed out as threads come free. A
-  // thread that the system has not let run by the time that no unit is left is not waited for. A
-  // single unit runs on the caller and wakes nobody.
+  // Calls work(unit, thread) for every unit in [0, num_units), handed out as threads come free, so
+  // that no unit's result may depend on its thread. A thread that the system has not let run by the
+  // time that no unit is left is not waited for. A single unit runs on the caller and wakes nobody.
   void share(int64_t num_units, FunctionRef<void(int64_t unit, int thread)> work);
 
   // One per physical core that this process may use: its affinity mask and its cgroup's CPU quota.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "backends/cpu/parallel.h"
 #include "base/check.h"
 #include "tensor/block_formats.h"
 #include "tensor/packed_layout.h"
@@ -71,7 +70,7 @@ void CpuOps::begin(const StepBatch& batch) {
   const auto half = static_cast<size_t>(spec_.rope.rotary_dim) / 2;
   cos_.resize(batch.tokens.size() * half);
   sin_.resize(cos_.size());
-  parallel_for(pool_, num_tokens(), [&](int64_t token, int) {
+  pool_.share(num_tokens(), [&](int64_t token, int) {
     const auto t = static_cast<size_t>(token);
     rope_cos_sin(rope_table_, batch.positions[t], std::span(cos_).subspan(t * half, half),
                  std::span(sin_).subspan(t * half, half));
@@ -95,7 +94,7 @@ CpuOps::PackedTokens CpuOps::pack(Value x, std::initializer_list<const CpuMatrix
   if (std::ranges::any_of(readers, has_bytes)) {
     bytes = get(arena_.add(num_tiles * tile, bytes_width)).data;
   }
-  parallel_for(pool_, num_tiles, [&](int64_t unit, int) {
+  pool_.share(num_tiles, [&](int64_t unit, int) {
     const auto first = static_cast<int>(unit) * tile;
     const int count = std::min(tile, in.rows - first);
     for (int t = first; norm_weight != nullptr && t < first + count; ++t) {
@@ -154,7 +153,7 @@ void CpuOps::multiply_all(const PackedTokens& x, std::span<const Product> produc
   if (x.num_tokens == 0) return;
   int64_t total = 0;
   for (const Product& product : products) total += num_units(*product.matrix, x.num_tokens);
-  parallel_for(pool_, total, [&](int64_t unit, int) {
+  pool_.share(total, [&](int64_t unit, int) {
     const Product* product = products.data();
     for (int64_t units; unit >= (units = num_units(*product->matrix, x.num_tokens)); ++product) {
       unit -= units;
@@ -169,7 +168,7 @@ void CpuOps::multiply_onto(Value by, TensorKey weight, Value x) {
   const PackedTokens packed = pack(by, {&matrix});
   const Activation residual = get(x);
   const Activation y = get(arena_.add(packed.num_tokens, matrix.rows));
-  parallel_for(pool_, num_units(matrix, packed.num_tokens), [&](int64_t unit, int) {
+  pool_.share(num_units(matrix, packed.num_tokens), [&](int64_t unit, int) {
     const PanelRange panels = unit_panels(matrix, packed.num_tokens, unit);
     multiply(packed, {&matrix, y}, panels);
     for (int t = 0; t < packed.num_tokens; ++t) {
@@ -185,7 +184,7 @@ Value CpuOps::embed(TensorKey table) {
   const CpuMatrix& matrix = weights_.matrix(table);
   const Value out = arena_.add(num_tokens(), matrix.cols);
   const Activation rows = get(out);
-  parallel_for(pool_, rows.rows, [&](int64_t t, int) {
+  pool_.share(rows.rows, [&](int64_t t, int) {
     const std::span<float> row(rows.row(t), static_cast<size_t>(rows.stride));
     const auto width = static_cast<size_t>(rows.width);
     unpack_row(matrix.layout(), matrix.panels, batch_.tokens[static_cast<size_t>(t)],
@@ -200,7 +199,7 @@ Value CpuOps::rms_norm(Value x, TensorKey weight, float eps) {
   const Value out = arena_.add(in.rows, in.width);
   const Activation rows = get(out);
   const float* scale = weights_.norm(weight);
-  parallel_for(pool_, in.rows, [&](int64_t t, int) {
+  pool_.share(in.rows, [&](int64_t t, int) {
     kernels_.rms_norm(in.row(t), scale, in.width, in.stride, eps, rows.row(t));
   });
   return out;
@@ -236,7 +235,7 @@ Value CpuOps::rope(Value x, const RopeSpec& rope, int num_heads) {
   const Activation in = get(x);
   const Value out = arena_.add(in.rows, in.width);
   const Activation rows = get(out);
-  parallel_for(pool_, in.rows, [&](int64_t t, int) {
+  pool_.share(in.rows, [&](int64_t t, int) {
     std::copy_n(in.row(t), in.stride, rows.row(t));
     rotate(rows, static_cast<int>(t), num_heads);
   });
@@ -264,7 +263,7 @@ void CpuOps::attend_all(Value q, Value out, int layer, const LayerSpec& spec) {
                          .stride = get(q).stride};
   const int64_t heads = spec_.num_kv_heads;
   const int64_t units = static_cast<int64_t>(attention_tiles_.size()) * heads;
-  parallel_for(pool_, units, [&](int64_t unit, int thread) {
+  pool_.share(units, [&](int64_t unit, int thread) {
     unit = units - 1 - unit;  // The longest context first, so that the last units are short.
     attend(job, attention_tiles_[static_cast<size_t>(unit / heads)], static_cast<int>(unit % heads),
            attention_scratch_[static_cast<size_t>(thread)]);
@@ -273,8 +272,7 @@ void CpuOps::attend_all(Value q, Value out, int layer, const LayerSpec& spec) {
 
 Value CpuOps::attention(Value q, Value k, Value v, int layer, const LayerSpec& spec) {
   const Value out = arena_.add(get(q).rows, get(q).width);
-  parallel_for(pool_, num_tokens(),
-               [&](int64_t t, int) { store_token(k, v, layer, static_cast<int>(t)); });
+  pool_.share(num_tokens(), [&](int64_t t, int) { store_token(k, v, layer, static_cast<int>(t)); });
   attend_all(q, out, layer, spec);
   return out;
 }
@@ -284,8 +282,8 @@ Value CpuOps::swiglu(Value gate, Value up) {
   const Activation b = get(up);
   const Value out = arena_.add(a.rows, a.width);
   const Activation rows = get(out);
-  parallel_for(pool_, a.rows,
-               [&](int64_t t, int) { kernels_.swiglu(a.row(t), b.row(t), a.stride, rows.row(t)); });
+  pool_.share(a.rows,
+              [&](int64_t t, int) { kernels_.swiglu(a.row(t), b.row(t), a.stride, rows.row(t)); });
   return out;
 }
 
@@ -294,7 +292,7 @@ Value CpuOps::add(Value a, Value b) {
   const Activation second = get(b);
   const Value out = arena_.add(first.rows, first.width);
   const Activation rows = get(out);
-  parallel_for(pool_, first.rows, [&](int64_t t, int) {
+  pool_.share(first.rows, [&](int64_t t, int) {
     kernels_.add(first.row(t), second.row(t), first.stride, rows.row(t));
   });
   return out;
@@ -337,7 +335,7 @@ Value CpuOps::attention_block(const DecoderSpec& spec, int layer, Value x) {
   const std::array<Product, 3> products = {
       {{&q_proj, get(q)}, {&k_proj, get(k)}, {&v_proj, get(v)}}};
   multiply_all(normed, products);
-  parallel_for(pool_, normed.num_tokens, [&](int64_t unit, int) {
+  pool_.share(normed.num_tokens, [&](int64_t unit, int) {
     const auto token = static_cast<int>(unit);
     if (layer_spec.rope) {
       rotate(get(q), token, spec.num_heads);
@@ -364,7 +362,7 @@ Value CpuOps::mlp_block(const DecoderSpec& spec, int layer, Value x) {
   const Value up = arena_.add(normed.num_tokens, spec.intermediate_size);
   const Product gate_product{&gate_proj, get(gate)};
   const Product up_product{&up_proj, get(up)};
-  parallel_for(pool_, num_units(gate_proj, normed.num_tokens), [&](int64_t unit, int) {
+  pool_.share(num_units(gate_proj, normed.num_tokens), [&](int64_t unit, int) {
     const PanelRange panels = unit_panels(gate_proj, normed.num_tokens, unit);
     multiply(normed, gate_product, panels);
     multiply(normed, up_product, panels);
