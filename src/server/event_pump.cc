@@ -1,70 +1,72 @@
 #include "server/event_pump.h"
 
+#include <condition_variable>
 #include <exception>
+#include <mutex>
 #include <utility>
 
 #include "base/log.h"
 
 namespace trtmc {
 
-// Places go from list to list as they are, so that it takes no memory. Guarded by the pump's mutex.
-struct EventPump::Place {
-  Places node = Places(1);  // Empty while the pump has it.
-  Places::iterator position = node.begin();
-  std::unique_ptr<Task> task;
-  bool is_awake = false;
-  bool is_unwanted = false;
+// What the pump and its places share; the mutex guards the rest.
+struct EventPump::Queue {
+  std::mutex mutex;
+  std::condition_variable changed;
+  Place::Places asleep, awake;  // Every place with a task is in one of them.
+  bool is_over = false;
 };
 
-EventPump::EventPump() : thread_([this] { run(); }) {}
+EventPump::Place::Place(std::shared_ptr<Queue> queue) : queue_(std::move(queue)) {}
+
+void EventPump::Place::wake() noexcept {
+  const std::lock_guard lock(queue_->mutex);
+  if (queue_->is_over || !task_ || std::exchange(is_awake_, true)) return;
+  queue_->awake.splice(queue_->awake.end(), queue_->asleep, position_);
+  if (queue_->awake.size() == 1) queue_->changed.notify_one();  // Else the thread has been woken.
+}
+
+void EventPump::Place::cancel() noexcept {
+  {
+    const std::lock_guard lock(queue_->mutex);
+    is_unwanted_ = true;
+  }
+  wake();
+}
+
+EventPump::EventPump() : queue_(std::make_shared<Queue>()), thread_([this] { run(); }) {}
 
 EventPump::~EventPump() {
   {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
+    const std::lock_guard lock(queue_->mutex);
+    queue_->is_over = true;
+    queue_->changed.notify_one();
   }
-  wake_.notify_one();
   thread_.join();
-  // A task may be the last to hold an engine, which wakes others until it has ended.
-  for (const Places* places : {&asleep_, &awake_}) {
-    for (const std::shared_ptr<Place>& place : *places) place->task.reset();
+  // Nobody else touches a place or a list any more. A task may be the last to hold an engine, which
+  // wakes others until it has ended; and a place holds the queue, so the lists must let go of it.
+  for (Place::Places* places : {&queue_->asleep, &queue_->awake}) {
+    for (const std::shared_ptr<Place>& place : *places) place->task_.reset();
+    places->clear();
   }
 }
 
-std::shared_ptr<EventPump::Place> EventPump::reserve() { return std::make_shared<Place>(); }
+std::shared_ptr<EventPump::Place> EventPump::reserve() { return std::make_shared<Place>(queue_); }
 
 void EventPump::add(const std::shared_ptr<Place>& place, std::unique_ptr<Task> task) noexcept {
   {
-    const std::lock_guard lock(mutex_);
-    *place->position = place;
-    place->task = std::move(task);
-    asleep_.splice(asleep_.end(), place->node);
+    const std::lock_guard lock(queue_->mutex);
+    *place->position_ = place;
+    place->task_ = std::move(task);
+    queue_->asleep.splice(queue_->asleep.end(), place->node_);
   }
   // What came before the task did was for nobody.
-  wake(*place);
-}
-
-void EventPump::wake(Place& place) noexcept {
-  {
-    const std::lock_guard lock(mutex_);
-    if (stopping_ || !place.task || std::exchange(place.is_awake, true)) return;
-    awake_.splice(awake_.end(), asleep_, place.position);
-    if (awake_.size() > 1) return;  // The thread has been woken.
-  }
-  wake_.notify_one();
-}
-
-void EventPump::cancel(Place& place) noexcept {
-  {
-    const std::lock_guard lock(mutex_);
-    place.is_unwanted = true;
-  }
-  wake(place);
+  place->wake();
 }
 
 int EventPump::num_tasks() const {
-  const std::lock_guard lock(mutex_);
-  return static_cast<int>(asleep_.size() + awake_.size());
+  const std::lock_guard lock(queue_->mutex);
+  return static_cast<int>(queue_->asleep.size() + queue_->awake.size());
 }
 
 void EventPump::run() {
@@ -72,13 +74,13 @@ void EventPump::run() {
     Place* place = nullptr;
     bool cancels = false;
     {
-      std::unique_lock lock(mutex_);
-      wake_.wait(lock, [&] { return stopping_ || !awake_.empty(); });
-      if (stopping_) return;
-      place = awake_.front().get();
-      asleep_.splice(asleep_.end(), awake_, place->position);
-      place->is_awake = false;
-      cancels = std::exchange(place->is_unwanted, false);
+      std::unique_lock lock(queue_->mutex);
+      queue_->changed.wait(lock, [&] { return queue_->is_over || !queue_->awake.empty(); });
+      if (queue_->is_over) return;
+      place = queue_->awake.front().get();
+      queue_->asleep.splice(queue_->asleep.end(), queue_->awake, place->position_);
+      place->is_awake_ = false;
+      cancels = std::exchange(place->is_unwanted_, false);
     }
     serve(*place, cancels);
   }
@@ -86,8 +88,8 @@ void EventPump::run() {
 
 void EventPump::serve(Place& place, bool cancels) {
   try {
-    if (cancels) place.task->cancel();
-    if (place.task->advance()) return;
+    if (cancels) place.task_->cancel();
+    if (place.task_->advance()) return;
   } catch (const std::exception& error) {
     log_error("a request was given up: {}", error.what());
   }
@@ -98,13 +100,13 @@ void EventPump::serve(Place& place, bool cancels) {
 void EventPump::forget(Place& place) {
   std::unique_ptr<Task> task;
   {
-    const std::lock_guard lock(mutex_);
-    task = std::move(place.task);
+    const std::lock_guard lock(queue_->mutex);
+    task = std::move(place.task_);
   }
   task.reset();
-  Places node;
-  const std::lock_guard lock(mutex_);
-  node.splice(node.end(), place.is_awake ? awake_ : asleep_, place.position);
+  Place::Places node;
+  const std::lock_guard lock(queue_->mutex);
+  node.splice(node.end(), place.is_awake_ ? queue_->awake : queue_->asleep, place.position_);
 }
 
 }  // namespace trtmc

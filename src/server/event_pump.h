@@ -2,10 +2,8 @@
 // has come for it and takes all there is.
 #pragma once
 
-#include <condition_variable>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <thread>
 
 namespace trtmc {
@@ -20,8 +18,8 @@ class EventPump {
     // Nobody wants the rest; advance() is called until it is done.
     virtual void cancel() = 0;
   };
-  // Where a task is, or will be. May outlive the task.
-  struct Place;
+  // Where a task is, or will be. May outlive the task and the pump.
+  class Place;
 
   EventPump();
   ~EventPump();  // Every task that is left dies.
@@ -33,25 +31,41 @@ class EventPump {
   // From now on `task` runs, on the pump's thread alone.
   void add(const std::shared_ptr<Place>& place, std::unique_ptr<Task> task) noexcept;
 
-  // From any thread, as long as the pump lives. Before the task is there a wake is forgotten, a
-  // cancel is not.
-  void wake(Place& place) noexcept;
-  void cancel(Place& place) noexcept;
-
   int num_tasks() const;
 
  private:
-  using Places = std::list<std::shared_ptr<Place>>;
+  struct Queue;
 
   void run();
   void serve(Place& place, bool cancels);
   void forget(Place& place);
 
-  mutable std::mutex mutex_;
-  std::condition_variable wake_;
-  Places asleep_, awake_;  // Every place with a task is in one of them.
-  bool stopping_ = false;
+  const std::shared_ptr<Queue> queue_;
   std::thread thread_;
+};
+
+class EventPump::Place {
+ public:
+  explicit Place(std::shared_ptr<Queue> queue);
+
+  // From any thread, at any time. Before the task is there a wake is forgotten, a cancel is not;
+  // once it or the pump is gone, both are.
+  void wake() noexcept;
+  void cancel() noexcept;
+
+ private:
+  friend EventPump;
+  using Places = std::list<std::shared_ptr<Place>>;
+
+  // Whoever tells a task of its last event may still be doing so when the pump is gone.
+  const std::shared_ptr<Queue> queue_;
+  // The rest is guarded by the queue's mutex. Places go from list to list as they are, so that it
+  // takes no memory.
+  Places node_ = Places(1);  // Empty while the pump has it.
+  Places::iterator position_ = node_.begin();
+  std::unique_ptr<Task> task_;
+  bool is_awake_ = false;
+  bool is_unwanted_ = false;
 };
 
 }  // namespace trtmc

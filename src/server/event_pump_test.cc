@@ -45,10 +45,10 @@ TEST(EventPump, ATaskThatThrowsDiesAndTheOthersGoOn) {
   pump.add(good, std::make_unique<CountedTask>(good_looks, 2));
   await_tasks(pump, 1);
   EXPECT_EQ(bad_looks, 1);
-  pump.wake(*good);
+  good->wake();
   await(good_looks, 1);
-  pump.wake(*bad);  // Nobody is there.
-  pump.wake(*good);
+  bad->wake();  // Nobody is there.
+  good->wake();
   await_tasks(pump, 0);
   EXPECT_EQ(good_looks, 2);
 }
@@ -57,8 +57,8 @@ TEST(EventPump, ATaskThatComesAfterItsCancelIsCancelled) {
   std::atomic<int> looks = 0;
   EventPump pump;
   const auto place = pump.reserve();
-  pump.wake(*place);  // For nobody.
-  pump.cancel(*place);
+  place->wake();  // For nobody.
+  place->cancel();
   pump.add(place, std::make_unique<CountedTask>(looks, 101));
   await_tasks(pump, 0);
   EXPECT_EQ(looks, 101);
@@ -74,6 +74,26 @@ TEST(EventPump, TasksThatAreLeftDieWithIt) {
     await(looks, 1);
   }
   EXPECT_EQ(looks, 1);
+}
+
+TEST(EventPump, WakesMayComeWhileItDiesAndAfterwards) {
+  std::atomic<int> looks = 0;
+  std::atomic<bool> is_over = false;
+  std::thread waker;
+  {
+    EventPump pump;
+    const auto place = pump.reserve();
+    pump.add(place, std::make_unique<CountedTask>(looks, 1'000'000'000));
+    waker = std::thread([place, &is_over] {
+      while (!is_over) place->wake();
+      place->cancel();
+    });
+    await(looks, 100);
+  }
+  const int looks_at_its_end = looks;
+  is_over = true;
+  waker.join();
+  EXPECT_EQ(looks, looks_at_its_end);
 }
 
 }  // namespace

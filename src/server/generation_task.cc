@@ -126,9 +126,9 @@ class GenerationTask final : public EventPump::Task {
 void start_generation(EventPump& pump, const std::shared_ptr<Exchange>& exchange,
                       GenerationJob job) {
   const auto place = pump.reserve();
-  exchange->on_gone([&pump, place] { pump.cancel(*place); });
-  pump.add(place, std::make_unique<GenerationTask>(exchange, std::move(job),
-                                                   [&pump, place] { pump.wake(*place); }));
+  exchange->on_gone([place] { place->cancel(); });
+  pump.add(place,
+           std::make_unique<GenerationTask>(exchange, std::move(job), [place] { place->wake(); }));
 }
 
 }  // namespace trtmc
