@@ -20,7 +20,7 @@ void multiply(benchmark::State& state, const KernelTable* kernels, DType dtype, 
   const auto tiles = round_up(num_tokens, kernels->tile_tokens);
   std::vector<float> x(static_cast<size_t>(tiles * kColumns), 1.0F);
   std::vector<float> bytes(static_cast<size_t>(tiles * quantized_width(kColumns)));
-  kernels->quantize_tokens(x.data(), num_tokens, kColumns, kColumns, bytes.data());
+  kernels->quantize_tokens(x.data(), num_tokens, kColumns, kColumns, bytes.data(), nullptr);
   std::vector<float> y(static_cast<size_t>(num_tokens * rows));
   MatmulArgs args{.panels = panels.data(),
                   .panel_bytes = static_cast<int64_t>(layout.panel_bytes()),
@@ -55,7 +55,7 @@ void quantize(benchmark::State& state, const KernelTable* kernels) {
   const std::vector<float> x(static_cast<size_t>(tokens * kColumns), 1.0F);
   std::vector<float> bytes(static_cast<size_t>(tokens * quantized_width(kColumns)));
   for (auto _ : state) {
-    kernels->quantize_tokens(x.data(), tokens, kColumns, kColumns, bytes.data());
+    kernels->quantize_tokens(x.data(), tokens, kColumns, kColumns, bytes.data(), nullptr);
     benchmark::ClobberMemory();
   }
   state.SetItemsProcessed(state.iterations() * tokens * kColumns);

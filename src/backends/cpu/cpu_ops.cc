@@ -27,11 +27,12 @@ size_t arena_floats(const DecoderSpec& spec, const Limits& limits, int tile_toke
     return static_cast<size_t>(round_up(quantized_width(round_up(width, kGroupColumns)), 16));
   };
   const size_t quantized =
-      bytes(spec.hidden_size) + bytes(spec.q_width()) + bytes(spec.intermediate_size);
-  return tokens * (10 * hidden + 6 * q + 4 * kv + 4 * intermediate + vocab + quantized);
+      2 * bytes(spec.hidden_size) + 2 * bytes(spec.q_width()) + bytes(spec.intermediate_size);
+  return tokens * (11 * hidden + 7 * q + 4 * kv + 4 * intermediate + vocab + quantized);
 }
 
 bool has_bytes(const CpuMatrix* matrix) { return is_quantized(matrix->dtype); }
+bool has_rest(const CpuMatrix* matrix) { return matrix->multiplies_rest; }
 
 }  // namespace
 
@@ -90,9 +91,13 @@ CpuOps::PackedTokens CpuOps::pack(Value x, std::initializer_list<const CpuMatrix
   const Activation packed = floats ? get(arena_.add(num_tiles * tile, in.width)) : normed;
   const int64_t columns = round_up(in.width, kGroupColumns);
   const int64_t bytes_width = quantized_width(columns);
-  float* bytes = nullptr;
+  float *bytes = nullptr, *rest = nullptr, *rest_bytes = nullptr;
   if (std::ranges::any_of(readers, has_bytes)) {
     bytes = get(arena_.add(num_tiles * tile, bytes_width)).data;
+  }
+  if (std::ranges::any_of(readers, has_rest)) {
+    rest = get(arena_.add(in.rows, in.width)).data;
+    rest_bytes = get(arena_.add(num_tiles * tile, bytes_width)).data;
   }
   pool_.share(num_tiles, [&](int64_t unit, int) {
     const auto first = static_cast<int>(unit) * tile;
@@ -101,12 +106,17 @@ CpuOps::PackedTokens CpuOps::pack(Value x, std::initializer_list<const CpuMatrix
       kernels_.rms_norm(in.row(t), norm_weight, in.width, in.stride, eps, normed.row(t));
     }
     if (floats) kernels_.pack_tokens(normed.row(first), count, in.stride, packed.row(first));
+    float* left = rest == nullptr ? nullptr : rest + first * in.stride;
     if (bytes != nullptr) {
       kernels_.quantize_tokens(normed.row(first), count, in.stride, columns,
-                               bytes + first * bytes_width);
+                               bytes + first * bytes_width, left);
+    }
+    if (left != nullptr) {
+      kernels_.quantize_tokens(left, count, in.stride, columns, rest_bytes + first * bytes_width,
+                               nullptr);
     }
   });
-  return {in.rows, {packed.data, in.stride}, {bytes, bytes_width}};
+  return {in.rows, {packed.data, in.stride}, {bytes, bytes_width}, {rest_bytes, bytes_width}};
 }
 
 int64_t CpuOps::num_units(const CpuMatrix& matrix, int num_tokens) const {
@@ -125,7 +135,7 @@ void CpuOps::multiply(const PackedTokens& x, const Product& product, PanelRange 
   const CpuMatrix& matrix = *product.matrix;
   const PackedLayout layout = matrix.layout();
   const PackedTokens::Form& form = is_quantized(matrix.dtype) ? x.bytes : x.floats;
-  const MatmulArgs args{
+  MatmulArgs args{
       .panels = matrix.panels.data() + static_cast<size_t>(panels.first) * layout.panel_bytes(),
       .panel_bytes = static_cast<int64_t>(layout.panel_bytes()),
       .num_panels = static_cast<int>(panels.count),
@@ -143,6 +153,10 @@ void CpuOps::multiply(const PackedTokens& x, const Product& product, PanelRange 
     case DType::kBF16:
       return kernels_.matmul_bf16(args);
     case DType::kQ8:
+      kernels_.matmul_q8(args);
+      if (!matrix.multiplies_rest) return;
+      args.x = x.rest.data;
+      args.adds = true;
       return kernels_.matmul_q8(args);
     case DType::kQ4:
       return kernels_.matmul_q4(args);

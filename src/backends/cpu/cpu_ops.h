@@ -57,6 +57,7 @@ class CpuOps final : public DecoderOps {
     int num_tokens;
     Form floats;
     Form bytes;
+    Form rest;  // What the bytes leave, as bytes.
   };
   struct PanelRange {
     int64_t first;

@@ -7,6 +7,16 @@
 #include "tensor/tensor_view.h"
 
 namespace trtmc::cpu {
+namespace {
+
+// Where the bytes of activations would add most to the divergence of q8 for what it costs to have
+// their rest too: these are a twentieth of a prefill's products. docs/quantization.md has figures.
+bool multiplies_rest(DType dtype, Role role) {
+  return dtype == DType::kQ8 &&
+         (role == Role::kOProj || role == Role::kEmbedding || role == Role::kLmHead);
+}
+
+}  // namespace
 
 CpuWeights::CpuWeights(const Bundle& bundle)
     : num_layers_(static_cast<size_t>(bundle.spec().num_layers())) {
@@ -30,7 +40,8 @@ size_t CpuWeights::index(const TensorKey& key) const {
 
 void CpuWeights::add_matrix(const TensorKey& key, const WeightView& weight) {
   CpuMatrix& matrix = matrices_[index(key)];
-  matrix = {weight.dtype, weight.shape[0], weight.shape[1], weight.bytes};
+  matrix = {weight.dtype, weight.shape[0], weight.shape[1], weight.bytes,
+            multiplies_rest(weight.dtype, key.role)};
   if (weight.layout == TensorLayout::kPanels16) return;
   copies_.push_back(pack_plain(weight));
   matrix.panels = copies_.back();

@@ -15,6 +15,7 @@ struct CpuMatrix {
   int64_t rows;
   int64_t cols;
   std::span<const std::byte> panels;  // As tensor/packed_layout.h says.
+  bool multiplies_rest = false;       // Activations are made bytes twice: them, then their rest.
 
   PackedLayout layout() const { return {dtype, rows, cols}; }
 };

@@ -27,7 +27,8 @@ constexpr int64_t quantized_width(int64_t columns) {
   return round_up(columns, 64) / 32 * kQuantizedBlockWords;
 }
 
-// y[t][16 p + r] = sum over k of W[p][r][k] x[t][k], for panels p of tensor/packed_layout.h.
+// y[t][16 p + r] = sum over k of W[p][r][k] x[t][k], for panels p of tensor/packed_layout.h; or
+// that much is added to y.
 struct MatmulArgs {
   const void* panels;
   int64_t panel_bytes;
@@ -37,7 +38,8 @@ struct MatmulArgs {
   int64_t x_width;  // Words of four bytes of x a token: at least k, or quantized_width(k).
   int num_tokens;
   float* y;
-  int64_t y_stride;  // In floats, from token to token.
+  int64_t y_stride;   // In floats, from token to token.
+  bool adds = false;  // Goes on with the sums in y.
 };
 
 // One query position against one KV block and one KV head: the running softmax of its heads.
@@ -70,9 +72,10 @@ struct KernelTable {
 
   // Makes rows of x [num_tokens, width] bytes for the products of quantised weights of `columns`
   // columns, a multiple of 64 and at least the width, which is a multiple of 16. out: whole tiles,
-  // so tile_tokens * quantized_width(columns) words.
-  void (*quantize_tokens)(const float* x, int num_tokens, int64_t width, int64_t columns,
-                          void* out);
+  // so tile_tokens * quantized_width(columns) words. rest: null, or [num_tokens, width]: what the
+  // bytes don't say of x; may be x.
+  void (*quantize_tokens)(const float* x, int num_tokens, int64_t width, int64_t columns, void* out,
+                          float* rest);
   void (*matmul_q8)(const MatmulArgs& args);
   void (*matmul_q4)(const MatmulArgs& args);
 

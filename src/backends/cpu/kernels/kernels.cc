@@ -90,7 +90,7 @@ struct FloatKernel {
     for (int t = 0; t < Width; ++t) {
       const float* row = y + smaller(t, tile.num_tokens - 1) * args.y_stride;
       TRTMC_UNROLL
-      for (int v = 0; v < kVecs; ++v) sums[t][v] = tile.first > 0 ? load(row + v * kLanes) : zero();
+      for (int v = 0; v < kVecs; ++v) sums[t][v] = tile.adds ? load(row + v * kLanes) : zero();
     }
     for (int64_t k = 0; k < tile.columns; k += kGroup) {
       if constexpr (Width == 1) {

@@ -7,6 +7,7 @@
 // the same bits:
 //
 //   token t, block b:  s[t] = max |x| / 127, q[t][k] = x[k] * (127 / max |x|) to nearest even
+//   rest               x[k] - s[t] * q[t][k], where it is asked for
 //   row r:             d = sum over k of code[r][k] * q[t][k], and for q4 + shift[r] * sum of q[t]
 //                      y = fma(scale[r], d * s[t], y), block after block
 //
@@ -49,6 +50,11 @@ struct QuantizedBlock {
   int8_t codes[kBlockColumns];
   int32_t sum;
   float scale;
+
+  // Of x: [count], its floats.
+  void subtract_from(const float* x, int64_t count, float* rest) const {
+    for (int64_t i = 0; i < count; ++i) rest[i] = x[i] - scale * static_cast<float>(codes[i]);
+  }
 };
 
 // x: [32]. What is not finite makes the scale so, and with it every product.
@@ -194,7 +200,7 @@ struct QuantizedKernel {
       const float* row = y + smaller(t, tile.num_tokens - 1) * args.y_stride;
       TRTMC_UNROLL
       for (int p = 0; p < Parts; ++p)
-        sums[t][p] = tile.first > 0 ? load(row + int64_t{p} * kLanes) : zero();
+        sums[t][p] = tile.adds ? load(row + int64_t{p} * kLanes) : zero();
     }
     for (int64_t column = 0; column < tile.columns; column += kGroupColumns, x += 2) {
       if constexpr (Width <= kTokensOfStreaming) prefetch(groups);
@@ -229,7 +235,8 @@ struct QuantizedKernel {
 
 }  // namespace
 
-void quantize_tokens(const float* x, int num_tokens, int64_t width, int64_t columns, void* out) {
+void quantize_tokens(const float* x, int num_tokens, int64_t width, int64_t columns, void* out,
+                     float* rest) {
   auto* words = static_cast<float*>(out);
   for (int first = 0; first < num_tokens; first += kDotTokens) {
     const int count = smaller(kDotTokens, num_tokens - first);
@@ -244,6 +251,11 @@ void quantize_tokens(const float* x, int num_tokens, int64_t width, int64_t colu
         for (int64_t i = column; !whole && i < width; ++i) tail[i - column] = row[i];
         QuantizedBlock bytes;
         quantize_block(whole ? row + column : tail, bytes);
+        if (rest != nullptr) {
+          const int64_t left = width - column;
+          const int64_t there = left < kBlockColumns ? left : kBlockColumns;
+          bytes.subtract_from(row + column, there, rest + (first + t) * width + column);
+        }
         for (int64_t quad = 0; quad < kQuadsPerBlock; ++quad) {
           __builtin_memcpy(block + quad * tile + t, bytes.codes + quad * kQuadColumns, 4);
         }

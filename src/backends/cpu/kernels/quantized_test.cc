@@ -61,19 +61,19 @@ struct Tokens {
   std::vector<float> data;
 };
 
-// [tokens, padded rows of W], by tiles as the executor does it.
-std::vector<float> multiply(const KernelTable& kernels, const Weights& weights,
-                            const Tokens& tokens) {
+// y: [tokens, padded rows of W], by tiles as the executor does it; what is there is added to.
+// rest: null, or where the tokens' goes.
+void multiply_onto(const KernelTable& kernels, const Weights& weights, const Tokens& tokens,
+                   Tokens* rest, bool adds, std::vector<float>& y) {
   const PackedLayout& layout = weights.layout;
   const int tile = kernels.tile_tokens;
   const int64_t width = quantized_width(layout.padded_cols());
   std::vector<float> bytes(static_cast<size_t>(round_up(tokens.count, tile) * width), NAN);
   for (int t = 0; t < tokens.count; t += tile) {
     kernels.quantize_tokens(tokens.row(t), std::min(tile, tokens.count - t), tokens.width,
-                            layout.padded_cols(), bytes.data() + t * width);
+                            layout.padded_cols(), bytes.data() + t * width,
+                            rest == nullptr ? nullptr : rest->row(t));
   }
-  const int64_t stride = layout.num_panels() * kPanelRows;
-  std::vector<float> y(static_cast<size_t>(tokens.count * stride), NAN);
   const MatmulArgs args{.panels = weights.packed.data(),
                         .panel_bytes = static_cast<int64_t>(layout.panel_bytes()),
                         .num_panels = static_cast<int>(layout.num_panels()),
@@ -82,8 +82,16 @@ std::vector<float> multiply(const KernelTable& kernels, const Weights& weights,
                         .x_width = width,
                         .num_tokens = tokens.count,
                         .y = y.data(),
-                        .y_stride = stride};
+                        .y_stride = layout.num_panels() * kPanelRows,
+                        .adds = adds};
   (layout.dtype == DType::kQ8 ? kernels.matmul_q8 : kernels.matmul_q4)(args);
+}
+
+std::vector<float> multiply(const KernelTable& kernels, const Weights& weights,
+                            const Tokens& tokens) {
+  const int64_t stride = weights.layout.num_panels() * kPanelRows;
+  std::vector<float> y(static_cast<size_t>(tokens.count * stride), NAN);
+  multiply_onto(kernels, weights, tokens, nullptr, false, y);
   return y;
 }
 
@@ -125,9 +133,8 @@ float largest_of(const float* x, int64_t count) {
   return largest;
 }
 
-// One value of y, step by step as quantized.cc says.
-float model(const Weights& weights, int64_t row, const float* x, int64_t width) {
-  float y = 0;
+// One value of y, step by step as quantized.cc says, on top of what is there.
+float model(const Weights& weights, int64_t row, const float* x, int64_t width, float y = 0) {
   for (int64_t first = 0; first < width; first += kBlockColumns) {
     const int64_t count = std::min<int64_t>(kBlockColumns, width - first);
     const float largest = largest_of(x + first, count);
@@ -196,6 +203,38 @@ TEST_P(Quantized, NeverSaturates) {
         const std::vector<float> y = multiply(*GetParam(), weights, tokens);
         for (int64_t r = 0; r < 16; ++r) {
           EXPECT_EQ(y[static_cast<size_t>(r)], model(weights, r, tokens.row(0), tokens.width));
+        }
+      }
+    }
+  }
+}
+
+// x is what the bytes say and their rest; so with both, an activation is off by at most half a step
+// of its rest, which is at most half a step of 127 itself.
+TEST_P(Quantized, TheRestAddsWhatTheBytesLeave) {
+  for (const DType dtype : kTypes) {
+    for (const int64_t cols : {1, 40, 70, 1000}) {
+      const Weights weights(dtype, 40, cols);
+      const Tokens tokens(14, cols);
+      Tokens rest(tokens.count, cols);
+      std::vector<float> y(static_cast<size_t>(tokens.count * 48));
+      multiply_onto(*GetParam(), weights, tokens, &rest, false, y);
+      const std::vector<float> first = y;
+      multiply_onto(*GetParam(), weights, rest, nullptr, true, y);
+      for (int t = 0; t < tokens.count; ++t) {
+        const float* x = tokens.row(t);
+        for (int64_t k = 0; k < tokens.width; ++k) {
+          const int64_t block = k / kBlockColumns * kBlockColumns;
+          const float largest =
+              largest_of(x + block, std::min<int64_t>(kBlockColumns, tokens.width - block));
+          const float scale = largest / 127.0F;
+          const float code = std::nearbyint(largest == 0 ? 0 : x[k] * (127.0F / largest));
+          ASSERT_EQ(rest.row(t)[k], x[k] - scale * code) << "token " << t << " column " << k;
+          ASSERT_LE(std::abs(rest.row(t)[k]), scale * 0.5001F);
+        }
+        for (int64_t r = 0; r < 48; ++r) {
+          const auto at = static_cast<size_t>(t * 48 + r);
+          ASSERT_EQ(y[at], model(weights, r, rest.row(t), rest.width, first[at]));
         }
       }
     }

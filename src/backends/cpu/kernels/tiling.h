@@ -30,8 +30,9 @@ constexpr int tile_width(int most, int tokens) {
 // A stretch of columns of all panels times the tokens of one tile.
 struct TileArgs {
   const MatmulArgs& args;
-  int64_t first;    // Column.
-  int64_t columns;  // The stretch is added to y unless it is the first.
+  int64_t first;  // Column.
+  int64_t columns;
+  bool adds;  // To y, as every stretch does but the first.
   int first_token;
   int num_tokens;  // At most the tile's width; the other places are empty.
 };
@@ -68,8 +69,9 @@ void matmul(const MatmulArgs& args) {
     const int64_t columns = args.k - first < step ? args.k - first : step;
     for (int token = 0; token < args.num_tokens; token += Kernel::kTileTokens) {
       const int count = smaller(Kernel::kTileTokens, args.num_tokens - token);
-      multiply_width<Kernel, Kernel::kTileTokens>(tile_width(Kernel::kTileTokens, count),
-                                                  {args, first, columns, token, count});
+      multiply_width<Kernel, Kernel::kTileTokens>(
+          tile_width(Kernel::kTileTokens, count),
+          {args, first, columns, args.adds || first > 0, token, count});
     }
   }
 }
