@@ -48,7 +48,7 @@ inline constexpr int64_t kMaxRange = 100000;          // As Jinja's sandbox.
 // or made, or one list item; as every allocation is paid for, it bounds memory too.
 class Meter {
  public:
-  static constexpr uint64_t kMaxUnits = 10'000'000;
+  static constexpr uint64_t kMaxUnits = 3'000'000;
 
   explicit Meter(uint64_t max_units = kMaxUnits) : left_(max_units) {}
 
