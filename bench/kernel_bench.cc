@@ -61,7 +61,9 @@ void quantize(benchmark::State& state, const KernelTable* kernels) {
   state.SetItemsProcessed(state.iterations() * tokens * kColumns);
 }
 
-void attend(benchmark::State& state, const KernelTable* kernels, bool bf16) {
+using AttendKernel = decltype(KernelTable::attend_f32);
+
+void attend(benchmark::State& state, AttendKernel kernel) {
   constexpr int kHeads = 4;
   constexpr int kHeadDim = 128;
   const std::vector<float> cache(2 * kKvBlockSize * kHeadDim);
@@ -79,7 +81,7 @@ void attend(benchmark::State& state, const KernelTable* kernels, bool bf16) {
                            .sum = sum.data(),
                            .mixed = mixed.data()};
   for (auto _ : state) {
-    (bf16 ? kernels->attend_bf16 : kernels->attend_f32)(args);
+    kernel(args);
     benchmark::ClobberMemory();
   }
   state.counters["flops"] = benchmark::Counter(4.0 * kHeads * kHeadDim * kKvBlockSize,
@@ -101,8 +103,9 @@ void register_all() {
       }
     }
     benchmark::RegisterBenchmark((isa + "/quantize").c_str(), quantize, kernels);
-    benchmark::RegisterBenchmark((isa + "/attend_f32").c_str(), attend, kernels, false);
-    benchmark::RegisterBenchmark((isa + "/attend_bf16").c_str(), attend, kernels, true);
+    benchmark::RegisterBenchmark((isa + "/attend_f32").c_str(), attend, kernels->attend_f32);
+    benchmark::RegisterBenchmark((isa + "/attend_bf16").c_str(), attend, kernels->attend_bf16);
+    benchmark::RegisterBenchmark((isa + "/attend_q8").c_str(), attend, kernels->attend_q8);
   }
 }
 

@@ -8,9 +8,12 @@
 #include <cstring>
 #include <limits>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "backends/cpu/kernels/dispatch.h"
+#include "backends/kv_bytes.h"
+#include "backends/kv_type.h"
 #include "base/check.h"
 #include "fuzz/fuzz_input.h"
 #include "tensor/packed_layout.h"
@@ -18,6 +21,7 @@
 namespace {
 
 using trtmc::DType;
+using trtmc::KvType;
 using trtmc::PackedLayout;
 using trtmc::cpu::KernelTable;
 using trtmc::cpu::round_up;
@@ -251,47 +255,58 @@ void check_sum_and_quotient(trtmc::FuzzInput& input) {
 
 // ---- Attention
 
+constexpr size_t kBlock = trtmc::cpu::kKvBlockSize;
+
 struct Attention {
+  KvType type;
   size_t heads, width, first, last;  // Of one block.
   std::vector<float> q;              // [heads, width]
   std::vector<float> keys, values;   // [block, width], as the cache's type holds them.
 };
 
-template <typename T>
-std::vector<T> in_cache(const std::vector<float>& floats) {
-  std::vector<T> cached(floats.size());
-  for (size_t i = 0; i < floats.size(); ++i) {
-    if constexpr (sizeof(T) == 2) {
-      cached[i] = trtmc::float_to_bf16(floats[i]);
-    } else {
-      cached[i] = floats[i];
+// A block of the cache: of keys if the positions of a column are `neighbours`, else of values. What
+// is not seen is not a number, or any bytes with such a scale.
+std::vector<uint8_t> in_cache(const Attention& a, const std::vector<float>& rows, bool neighbours) {
+  const size_t size = a.type == KvType::kF32 ? 4 : a.type == KvType::kBF16 ? 2 : 1;
+  std::vector<uint8_t> cached(kBlock * a.width * size);
+  std::vector<float> scales(kBlock, NAN);
+  std::vector<int8_t> codes(a.width);
+  for (size_t p = 0; p < kBlock; ++p) {
+    const bool is_seen = p >= a.first && p < a.last;
+    const std::span row(&rows[p * a.width], a.width);
+    if (is_seen) scales[p] = trtmc::head_to_bytes(row, codes);
+    for (size_t d = 0; d < a.width; ++d) {
+      const float x = is_seen ? row[d] : NAN;
+      const uint16_t half = trtmc::float_to_bf16(x);
+      const void* from = size == 4 ? static_cast<const void*>(&x) : &half;
+      if (size == 1) from = &codes[d];
+      std::memcpy(&cached[(neighbours ? d * kBlock + p : p * a.width + d) * size], from, size);
     }
+  }
+  if (size == 1) {
+    const auto* begin = reinterpret_cast<const uint8_t*>(scales.data());
+    cached.insert(cached.end(), begin, begin + kBlock * sizeof(float));
   }
   return cached;
 }
 
-template <typename T>
 std::vector<float> attend(const KernelTable& kernels, const Attention& a) {
-  constexpr size_t kBlock = trtmc::cpu::kKvBlockSize;
-  std::vector<float> keys(kBlock * a.width, NAN), seen(kBlock * a.width, NAN);
-  for (size_t p = a.first; p < a.last; ++p) {  // What is not seen is not a number.
-    for (size_t d = 0; d < a.width; ++d) keys[d * kBlock + p] = a.keys[p * a.width + d];
-    std::copy_n(&a.values[p * a.width], a.width, &seen[p * a.width]);
-  }
-  const std::vector<T> cached_keys = in_cache<T>(keys), cached_values = in_cache<T>(seen);
+  const auto keys = in_cache(a, a.keys, true), values = in_cache(a, a.values, false);
   std::vector<float> mixed(a.heads * a.width), largest(a.heads, -kInfinity), sum(a.heads);
-  (sizeof(T) == 2 ? kernels.attend_bf16
-                  : kernels.attend_f32)({.q = a.q.data(),
-                                         .num_heads = static_cast<int>(a.heads),
-                                         .head_dim = static_cast<int>(a.width),
-                                         .keys = cached_keys.data(),
-                                         .values = cached_values.data(),
-                                         .first = static_cast<int>(a.first),
-                                         .last = static_cast<int>(a.last),
-                                         .scale = 0.125F,
-                                         .largest = largest.data(),
-                                         .sum = sum.data(),
-                                         .mixed = mixed.data()});
+  auto* kernel = a.type == KvType::kF32    ? kernels.attend_f32
+                 : a.type == KvType::kBF16 ? kernels.attend_bf16
+                                           : kernels.attend_q8;
+  kernel({.q = a.q.data(),
+          .num_heads = static_cast<int>(a.heads),
+          .head_dim = static_cast<int>(a.width),
+          .keys = keys.data(),
+          .values = values.data(),
+          .first = static_cast<int>(a.first),
+          .last = static_cast<int>(a.last),
+          .scale = 0.125F,
+          .largest = largest.data(),
+          .sum = sum.data(),
+          .mixed = mixed.data()});
   for (size_t i = 0; i < mixed.size(); ++i) mixed[i] /= sum[i / a.width];
   return mixed;
 }
@@ -325,31 +340,48 @@ void expect_head(const Attention& a, size_t head, const std::vector<std::vector<
     }
     const auto seen = static_cast<double>(a.last - a.first);
     // A weight is off by its score's error and the exponential's, a subnormal one by its unit; then
-    // one rounding a position in the sum and one in the weighted sum.
+    // one rounding a position in the sum and one in the weighted sum. Times a byte's scale it may
+    // be subnormal before it is multiplied with the byte.
+    const double widest = a.type == KvType::kQ8 ? 127 : 1;
     const double bound = magnitude * (2 * score_error + (4 * seen + 16) * kEpsilon) +
-                         2 * seen * kSubnormal * (most + 1);
+                         2 * seen * kSubnormal * (most + widest);
     for (const auto& mixed : results) {
       expect(mixed[head * a.width + d], exact, bound, most * seen);
     }
   }
 }
 
+// Rounds rows [block, width] to what the cache holds.
+void hold(std::vector<float>& rows, const Attention& a) {
+  if (a.type == KvType::kBF16) {
+    for (float& x : rows) x = trtmc::bf16_to_float(trtmc::float_to_bf16(x));
+  } else if (a.type == KvType::kQ8) {
+    std::vector<int8_t> codes(a.width);
+    for (size_t first = 0; first < rows.size(); first += a.width) {
+      const float scale = trtmc::head_to_bytes(std::span(&rows[first], a.width), codes);
+      for (size_t d = 0; d < a.width; ++d) rows[first + d] = scale * static_cast<float>(codes[d]);
+    }
+  }
+}
+
+constexpr float kMostWithBytes = 1e33F;
+
 void check_attention(trtmc::FuzzInput& input) {
-  constexpr size_t kBlock = trtmc::cpu::kKvBlockSize;
-  const bool bf16 = input.chance();
-  Attention a{1 + input.below(11), 16 * (1 + input.below(9)), input.below(kBlock), 0, {}, {}, {}};
+  const KvType type = static_cast<KvType>(input.below(trtmc::kv_type_names().size()));
+  Attention a{type, 1 + input.below(11), 16 * (1 + input.below(9)), input.below(kBlock), 0, {}, {},
+              {}};
   a.last = a.first + 1 + input.below(kBlock - a.first);
   a.q = values(input, a.heads * a.width);
   a.keys = values(input, kBlock * a.width);
   a.values = values(input, kBlock * a.width);
-  if (bf16) {
-    for (auto* floats : {&a.keys, &a.values}) {
-      for (float& x : *floats) x = trtmc::bf16_to_float(trtmc::float_to_bf16(x));
-    }
+  for (auto* rows : {&a.keys, &a.values}) hold(*rows, a);
+  // Bytes are multiplied before their scale is, which may overflow where the floats don't.
+  for (const float x : a.q) {
+    if (type == KvType::kQ8 && !(std::abs(x) < kMostWithBytes)) return;
   }
   std::vector<std::vector<float>> results;
   for (const KernelTable* kernels : trtmc::cpu::available_kernels()) {
-    results.push_back(bf16 ? attend<uint16_t>(*kernels, a) : attend<float>(*kernels, a));
+    results.push_back(attend(*kernels, a));
   }
   for (size_t head = 0; head < a.heads; ++head) expect_head(a, head, results);
 }

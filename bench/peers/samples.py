@@ -20,7 +20,7 @@ class Sample:
     bytes_per_token: float = 0.0
     operations_per_token: float = 0.0
     read_roof: float = 0.0  # Bytes a second.
-    multiply_roof: float = 0.0  # fp32 operations a second; 0: not measured.
+    multiply_roof: float = 0.0  # Operations a second, in the type that products take; 0: not measured.
 
 
 def range_of(values):
@@ -37,7 +37,7 @@ def compare(case, peer, ours):
     decode = case.kind == "decode"
     roof = statistics.median(sample.read_roof if decode else sample.multiply_roof for sample in ours)
     work = statistics.median(sample.bytes_per_token if decode else sample.operations_per_token for sample in ours)
-    row["roof"] = {"of": "bytes read" if decode else "fp32 multiply-add", "per_second": roof, "work_per_token": work}
+    row["roof"] = {"of": "bytes read" if decode else "multiply-add", "per_second": roof, "work_per_token": work}
     row["trtmc_share"] = share(row["trtmc"]["median"], work, roof)
     if peer:
         row["peer"] = range_of([sample.tokens_per_second for sample in peer])

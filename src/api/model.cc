@@ -6,10 +6,9 @@
 namespace trtmc {
 namespace {
 
-KvType parse_kv_type(const std::string& name) {
-  if (name == "f32") return KvType::kF32;
-  if (name == "bf16") return KvType::kBF16;
-  throw Error(ErrorCode::kInvalidArgument, "kv_type: \"" + name + "\", expected f32 or bf16");
+KvType kv_type_of(const std::string& name) {
+  if (const auto type = parse_kv_type(name)) return *type;
+  throw Error(ErrorCode::kInvalidArgument, "kv_type: \"" + name + "\", expected f32, bf16 or q8");
 }
 
 void require_not_negative(const char* name, int value) {
@@ -27,7 +26,7 @@ LoadOptions load_options(const ModelOptions& options) {
   load.executor.isa = options.cpu_isa;
   load.executor.context_length = options.context_length;
   load.executor.kv_memory_bytes = options.kv_memory_bytes;
-  load.executor.kv_type = parse_kv_type(options.kv_type);
+  load.executor.kv_type = kv_type_of(options.kv_type);
   return load;
 }
 

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backends/kv_type.h"
 #include "base/token.h"
 #include "bundle/bundle.h"
 #include "model/sampling.h"
@@ -71,8 +72,6 @@ struct MemoryUse {
 
 // layer -1 is the embedding. hidden: [tokens of the step, hidden].
 using HiddenStateProbe = std::function<void(int layer, std::span<const float> hidden)>;
-
-enum class KvType { kF32, kBF16 };
 
 // How activations enter a product where the device multiplies bf16 only: as they are, at the price
 // of several multiplications, or rounded as Transformers does in bfloat16.

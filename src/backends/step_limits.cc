@@ -14,7 +14,19 @@ namespace {
 // More than a process can address: the sizes of what lies in KV memory never overflow.
 constexpr uint64_t kMostBytes = uint64_t{1} << 47;
 
-uint64_t kv_element_bytes(KvType type) { return type == KvType::kBF16 ? 2 : 4; }
+// Of one head at one position.
+uint64_t kv_head_bytes(KvType type, int head_dim) {
+  const auto elements = static_cast<uint64_t>(head_dim);
+  switch (type) {
+    case KvType::kF32:
+      return 4 * elements;
+    case KvType::kBF16:
+      return 2 * elements;
+    case KvType::kQ8:
+      return elements + sizeof(float);  // And their scale.
+  }
+  return 0;
+}
 
 void check_sequence(const StepBatch& batch, size_t sequence, int context_length,
                     const Limits& limits) {
@@ -40,8 +52,8 @@ void check_sequence(const StepBatch& batch, size_t sequence, int context_length,
 
 uint64_t kv_block_bytes(const DecoderSpec& spec, KvType type, int block_size) {
   return uint64_t{2} * static_cast<uint64_t>(spec.num_layers()) *
-         static_cast<uint64_t>(spec.kv_width()) * static_cast<uint64_t>(block_size) *
-         kv_element_bytes(type);
+         static_cast<uint64_t>(spec.num_kv_heads) * static_cast<uint64_t>(block_size) *
+         kv_head_bytes(type, spec.head_dim);
 }
 
 Limits make_limits(const DecoderSpec& spec, const ExecutorOptions& options, int block_size,

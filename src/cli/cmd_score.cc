@@ -89,7 +89,9 @@ std::string score_text(const TextScore& score, std::span<const TokenId> ids) {
 // Both models take a step each in turn.
 void compare(const ScoreCommand& command, const LoadedModel& model, std::span<const TokenId> ids,
              Console& console) {
-  const LoadedModel other(command.against, command.load);
+  LoadOptions exact = command.load;  // What is taken to be right rounds no keys and values.
+  exact.executor.kv_type = KvType::kF32;
+  const LoadedModel other(command.against, exact);
   check_same_tokenizer(model.bundle(), other.bundle());
   check_length(ids.size(), command.window, other);
   const ModelComparison comparison =

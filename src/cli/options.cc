@@ -253,9 +253,11 @@ Command parse_score(Arguments arguments, const Settings& settings) {
                   command.window = static_cast<int>(parse_integer(text, 2, kMaxInt));
                 });
   parser.flag("--per-token", "print every token's log-probability", command.per_token);
-  parser.option("--against", "BUNDLE",
-                "compare the predictions with those of this bundle, which is taken to be right",
-                path_into(command.against));
+  parser.option(
+      "--against", "BUNDLE",
+      "compare the predictions with this bundle's, taken to be right; its keys and values "
+      "are f32",
+      path_into(command.against));
   declare_json(parser, command.json);
   declare_load(parser, command.load);
   declare_log(parser, command.log);

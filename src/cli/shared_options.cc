@@ -33,16 +33,17 @@ void declare_number(CommandParser& parser, std::string_view name, std::optional<
   parser.option(name, "X", help, number_into(target, low, high));
 }
 
-// "f32" or "bf16".
+// One of `names`, which are those of Type's values in their order.
 template <typename Type>
-void declare_float_type(CommandParser& parser, std::string_view name, Type& target,
-                        std::string_view help) {
-  parser.shared_option(name, "TYPE", help, [&target](const std::string& text) {
-    constexpr std::string_view kNames[] = {"f32", "bf16"};
-    target = parse_name(text, kNames) == 0 ? Type::kF32 : Type::kBF16;
+void declare_type(CommandParser& parser, std::string_view name, Type& target,
+                  std::span<const std::string_view> names, std::string_view help) {
+  parser.shared_option(name, "TYPE", help, [&target, names](const std::string& text) {
+    target = static_cast<Type>(parse_name(text, names));
   });
-  parser.choices({"f32", "bf16"});
+  parser.choices({names.begin(), names.end()});
 }
+
+constexpr std::string_view kActivationTypes[] = {"f32", "bf16"};
 
 // "ID:BIAS"
 std::pair<TokenId, float> parse_logit_bias(const std::string& text) {
@@ -110,10 +111,10 @@ void declare_load(CommandParser& parser, LoadOptions& load) {
                            throw Error(ErrorCode::kInvalidArgument, "0, expected a size above 0");
                          }
                        });
-  declare_float_type(parser, "--kv-type", load.executor.kv_type,
-                     "how keys and values are kept: f32 or bf16");
-  declare_float_type(parser, "--activations", load.executor.activation_type,
-                     "how cuda multiplies them: f32 exactly, or bf16 as Transformers, faster");
+  declare_type(parser, "--kv-type", load.executor.kv_type, kv_type_names(),
+               "how keys and values are kept: f32, bf16, or q8 (cpu)");
+  declare_type(parser, "--activations", load.executor.activation_type, kActivationTypes,
+               "how cuda multiplies them: f32 exactly, or bf16 as Transformers, faster");
   parser.shared_option("--cpu-isa", "NAME",
                        "CPU instruction set: avx512vnni, avx512, avxvnni, avx2, neon_dotprod, "
                        "neon, generic (default: "

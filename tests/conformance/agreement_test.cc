@@ -82,11 +82,20 @@ INSTANTIATE_TEST_SUITE_P(Conformance, Backends,
                                   std::get<1>(name.param).name;
                          });
 
-TEST(Bf16Cache, AgreesWithTheReference) {
+// A cache that rounds: how much a key that float rounding moves over the border between two values
+// may move the logits, and how much all of the rounding does at most.
+struct RoundingCache {
+  KvType type;
+  double border;
+  double most;
+};
+class KvCache : public testing::TestWithParam<RoundingCache> {};
+
+TEST_P(KvCache, AgreesWithTheReference) {
   const DecoderSpec spec = spec_of(model_shapes()[1]);
   const RandomModel model(spec, DType::kF32);
   ExecutorOptions options;
-  options.kv_type = KvType::kBF16;
+  options.kv_type = GetParam().type;
   const auto tokens = random_tokens(spec, 75, 1);
   const auto reference = load("reference", model.bundle(), options);
   const Rows expected = run_whole(*reference, tokens);
@@ -98,17 +107,24 @@ TEST(Bf16Cache, AgreesWithTheReference) {
     const Rows got = run_whole(*executor, tokens);
     double rounding = 0;
     for (size_t t = 0; t < got.size(); ++t) {
-      // A key that float rounding moves over the border between two bf16 values is off by 2^-8 of
-      // itself; few of the 75 x 128 are.
-      EXPECT_LE(relative_distance(got[t], expected[t]), 1e-3)
+      EXPECT_LE(relative_distance(got[t], expected[t]), GetParam().border)
           << variant.backend << " " << variant.isa << " token " << t;
       rounding = std::max(rounding, relative_distance(got[t], exact[t]));
     }
-    // It is a bf16 cache: rounding to 8 bits shows.
+    // Rounding shows.
     EXPECT_GT(rounding, 1e-3);
-    EXPECT_LT(rounding, 3e-2);
+    EXPECT_LT(rounding, GetParam().most);
   }
 }
+
+// Of bf16 such a key is off by 2^-8 of itself, of bytes by 1/127 of the head's largest; few of the
+// 75 x 128 are.
+INSTANTIATE_TEST_SUITE_P(Conformance, KvCache,
+                         testing::Values(RoundingCache{KvType::kBF16, 1e-3, 3e-2},
+                                         RoundingCache{KvType::kQ8, 3e-3, 6e-2}),
+                         [](const testing::TestParamInfo<RoundingCache>& name) {
+                           return std::string(kv_type_name(name.param.type));
+                         });
 
 }  // namespace
 }  // namespace trtmc

@@ -65,17 +65,18 @@ std::vector<std::string> instruction_sets() {
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(Conformance, Bits,
-                         testing::Combine(testing::ValuesIn(instruction_sets()),
-                                          testing::Values(Types{"f32", DType::kF32, KvType::kF32},
-                                                          Types{"bf16", DType::kBF16, KvType::kF32},
-                                                          Types{"f16_kv_bf16", DType::kF16,
-                                                                KvType::kBF16},
-                                                          Types{"q8", DType::kQ8, KvType::kF32},
-                                                          Types{"q4", DType::kQ4, KvType::kF32})),
-                         [](const testing::TestParamInfo<Case>& name) {
-                           return std::get<0>(name.param) + "_" + std::get<1>(name.param).name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Conformance, Bits,
+    testing::Combine(testing::ValuesIn(instruction_sets()),
+                     testing::Values(Types{"f32", DType::kF32, KvType::kF32},
+                                     Types{"bf16", DType::kBF16, KvType::kF32},
+                                     Types{"f16_kv_bf16", DType::kF16, KvType::kBF16},
+                                     Types{"bf16_kv_q8", DType::kBF16, KvType::kQ8},
+                                     Types{"q8", DType::kQ8, KvType::kF32},
+                                     Types{"q4", DType::kQ4, KvType::kF32})),
+    [](const testing::TestParamInfo<Case>& name) {
+      return std::get<0>(name.param) + "_" + std::get<1>(name.param).name;
+    });
 
 }  // namespace
 }  // namespace trtmc

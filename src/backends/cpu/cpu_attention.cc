@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "backends/kv_bytes.h"
 #include "backends/step_limits.h"
 #include "tensor/dtype.h"
 
@@ -12,9 +13,9 @@ namespace trtmc::cpu {
 namespace {
 
 // Into a KV head's block: its keys [head_dim, kKvBlockSize], its values [kKvBlockSize, head_dim].
-template <typename Element, typename Convert>
+template <typename Element, typename From, typename Convert>
 void store_head(std::byte* keys, std::byte* values, size_t head_dim, int offset,
-                std::span<const float> k, std::span<const float> v, Convert convert) {
+                std::span<const From> k, std::span<const From> v, Convert convert) {
   auto* key = reinterpret_cast<Element*>(keys) + offset;
   auto* value = reinterpret_cast<Element*>(values) + static_cast<size_t>(offset) * head_dim;
   for (size_t d = 0; d < k.size(); ++d) {
@@ -45,9 +46,8 @@ CpuKvCache::CpuKvCache(const DecoderSpec& spec, KvType type, int num_blocks)
       real_head_dim_(spec.head_dim),
       head_dim_(static_cast<size_t>(round_up(spec.head_dim, 16))),
       type_(type),
-      half_bytes_(head_dim_ * kKvBlockSize *
-                  (type == KvType::kBF16 ? sizeof(uint16_t) : sizeof(float))),
       block_bytes_(block_bytes(spec, type)),
+      half_bytes_(block_bytes_ / (2 * spec.layers.size() * static_cast<size_t>(num_heads_))),
       memory_(block_bytes_ * static_cast<size_t>(num_blocks)),
       touched_(static_cast<size_t>(num_blocks)) {}
 
@@ -83,13 +83,26 @@ void CpuKvCache::store(BlockId block, int layer, int offset, const float* k, con
     std::byte* keys = head_data(block, layer, head);
     const std::span key(k + static_cast<size_t>(head) * width, width);
     const std::span value(v + static_cast<size_t>(head) * width, width);
-    if (type_ == KvType::kBF16) {
+    if (type_ == KvType::kQ8) {
+      store_bytes(keys, offset, key, value);
+    } else if (type_ == KvType::kBF16) {
       store_head<uint16_t>(keys, keys + half_bytes_, head_dim_, offset, key, value, float_to_bf16);
     } else {
       store_head<float>(keys, keys + half_bytes_, head_dim_, offset, key, value,
                         [](float x) { return x; });
     }
   }
+}
+
+void CpuKvCache::store_bytes(std::byte* keys, int offset, std::span<const float> k,
+                             std::span<const float> v) const {
+  std::byte* values = keys + half_bytes_;
+  const size_t codes_bytes = head_dim_ * kKvBlockSize;
+  std::vector<int8_t> key(k.size()), value(v.size());
+  reinterpret_cast<float*>(keys + codes_bytes)[offset] = head_to_bytes(k, key);
+  reinterpret_cast<float*>(values + codes_bytes)[offset] = head_to_bytes(v, value);
+  store_head<int8_t>(keys, values, head_dim_, offset, std::span<const int8_t>(key),
+                     std::span<const int8_t>(value), [](int8_t code) { return code; });
 }
 
 void CpuKvCache::copy_block(BlockId from, BlockId to) {
@@ -175,8 +188,7 @@ class TileAttention {
     args.keys = job_.cache.keys(id, job_.layer, kv_head_);
     args.values = job_.cache.values(id, job_.layer, kv_head_);
     args.scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(width_)));
-    const auto kernel =
-        job_.cache.type() == KvType::kBF16 ? job_.kernels.attend_bf16 : job_.kernels.attend_f32;
+    const auto kernel = attend_kernel();
     const int start = block * kKvBlockSize;
     for (int t = 0; t < tile_.num_tokens; ++t) {
       args.first = std::max(0, seen_from(first_position_ + t) - start);
@@ -189,6 +201,18 @@ class TileAttention {
       args.sum = &state_.sum[head];
       kernel(args);
     }
+  }
+
+  auto attend_kernel() const -> decltype(KernelTable::attend_f32) {
+    switch (job_.cache.type()) {
+      case KvType::kF32:
+        return job_.kernels.attend_f32;
+      case KvType::kBF16:
+        return job_.kernels.attend_bf16;
+      case KvType::kQ8:
+        return job_.kernels.attend_q8;
+    }
+    return nullptr;
   }
 
   void finish() {

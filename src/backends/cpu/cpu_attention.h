@@ -12,7 +12,8 @@ namespace trtmc::cpu {
 
 // A block holds, for each layer and KV head, the keys [head_dim, kKvBlockSize] and the values
 // [kKvBlockSize, head_dim] of its positions: both are read along the direction that is contiguous.
-// Heads are filled up with zeros to a multiple of 16.
+// Heads are filled up with zeros to a multiple of 16. Bytes have their scales [kKvBlockSize] behind
+// them, the keys' and the values'.
 class CpuKvCache {
  public:
   CpuKvCache(const DecoderSpec& spec, KvType type, int num_blocks);
@@ -33,13 +34,15 @@ class CpuKvCache {
 
  private:
   std::byte* head_data(BlockId block, int layer, int head) const;
+  void store_bytes(std::byte* keys, int offset, std::span<const float> k,
+                   std::span<const float> v) const;
 
   int num_heads_;
   int real_head_dim_;
   size_t head_dim_;  // Padded.
   KvType type_;
-  size_t half_bytes_;  // Of the keys of one head in one block, and of its values.
   uint64_t block_bytes_;
+  size_t half_bytes_;  // Of the keys of one head in one block, and of its values.
   ReservedMemory memory_;
   std::vector<bool> touched_;
   uint64_t num_touched_ = 0;

@@ -60,8 +60,7 @@ class CpuExecutor final : public Executor {
 
   std::string description() const override {
     return fmt::format("{}, {} thread{}, {} KV", kernels_.name, pool_.num_threads(),
-                       pool_.num_threads() == 1 ? "" : "s",
-                       cache_.type() == KvType::kBF16 ? "bf16" : "f32");
+                       pool_.num_threads() == 1 ? "" : "s", kv_type_name(cache_.type()));
   }
   std::string_view isa() const override { return kernels_.name; }
   int num_threads() const override { return pool_.num_threads(); }

@@ -141,7 +141,7 @@ class CudaExecutor final : public Executor {
   std::string description() const override {
     return fmt::format("{}, {} activations, {} KV", properties_.name,
                        num_terms() == kTermsOfBf16 ? "bf16" : "f32",
-                       options_.kv_type == KvType::kBF16 ? "bf16" : "f32");
+                       kv_type_name(options_.kv_type));
   }
   std::string_view isa() const override { return properties_.name; }
 

@@ -54,7 +54,7 @@ class ReferenceExecutor final : public Executor {
   void copy_block(BlockId from, BlockId to) override { kv_.copy_block(from, to); }
 
   std::string description() const override {
-    return fmt::format("plain float, 1 thread, {} KV", kv_type_ == KvType::kBF16 ? "bf16" : "f32");
+    return fmt::format("plain float, 1 thread, {} KV", kv_type_name(kv_type_));
   }
 
  private:

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "backends/kv_bytes.h"
 #include "base/check.h"
 #include "tensor/dtype.h"
 
@@ -30,6 +31,7 @@ double dot(std::span<const float> a, std::span<const float> b) {
 
 KvStore::KvStore(const DecoderSpec& spec, const Limits& limits, KvType type)
     : width_(static_cast<size_t>(spec.kv_width())),
+      head_dim_(static_cast<size_t>(spec.head_dim)),
       block_size_(static_cast<size_t>(limits.block_size)),
       block_floats_(2 * static_cast<size_t>(spec.num_layers()) * block_size_ * width_),
       type_(type),
@@ -52,8 +54,16 @@ std::span<float> KvStore::value(BlockId block, int layer, int offset) {
   return std::span(block_memory(block)).subspan(entry * width_, width_);
 }
 
-float KvStore::stored(float x) const {
-  return type_ == KvType::kBF16 ? bf16_to_float(float_to_bf16(x)) : x;
+void KvStore::round(std::span<float> x) const {
+  if (type_ == KvType::kBF16) {
+    for (float& value : x) value = bf16_to_float(float_to_bf16(value));
+  } else if (type_ == KvType::kQ8) {
+    std::vector<int8_t> codes(head_dim_);
+    for (; !x.empty(); x = x.subspan(head_dim_)) {
+      const float scale = head_to_bytes(x.first(head_dim_), codes);
+      for (size_t i = 0; i < head_dim_; ++i) x[i] = scale * static_cast<float>(codes[i]);
+    }
+  }
 }
 
 void KvStore::copy_block(BlockId from, BlockId to) { block_memory(to) = block_memory(from); }
@@ -144,7 +154,8 @@ ReferenceOps::Entry ReferenceOps::entry(size_t sequence, int position) const {
 Value ReferenceOps::attention(Value q, Value k, Value v, int layer, const LayerSpec& spec) {
   const Matrix& queries = get(q);
   const auto store = [this](std::span<const float> from, std::span<float> to) {
-    std::ranges::transform(from, to.begin(), [this](float x) { return kv_.stored(x); });
+    std::ranges::copy(from, to.begin());
+    kv_.round(to);
   };
   const size_t num_sequences = batch_.sequence_starts.size() - 1;
   Matrix out(queries.rows, queries.cols);

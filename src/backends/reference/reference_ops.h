@@ -31,8 +31,8 @@ class KvStore {
   // The key (or value) of one position in one layer: [kv_width].
   std::span<float> key(BlockId block, int layer, int offset);
   std::span<float> value(BlockId block, int layer, int offset);
-  // As a cache of this type holds it.
-  float stored(float x) const;
+  // x [kv_width], as a cache of this type holds it.
+  void round(std::span<float> x) const;
 
   void copy_block(BlockId from, BlockId to);
   uint64_t committed_bytes() const;
@@ -41,6 +41,7 @@ class KvStore {
   std::vector<float>& block_memory(BlockId block);
 
   size_t width_;
+  size_t head_dim_;
   size_t block_size_;
   size_t block_floats_;
   KvType type_;

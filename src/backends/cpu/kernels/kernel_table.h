@@ -47,8 +47,8 @@ struct AttentionArgs {
   const float* q;  // [num_heads, head_dim]: the query heads that share the KV head.
   int num_heads;
   int head_dim;        // A multiple of 16.
-  const void* keys;    // [head_dim, kKvBlockSize]
-  const void* values;  // [kKvBlockSize, head_dim]
+  const void* keys;    // [head_dim, kKvBlockSize]; bytes have scales [kKvBlockSize] behind them,
+  const void* values;  // [kKvBlockSize, head_dim]; likewise.
   int first;           // The positions [first, last) of the block are seen.
   int last;
   float scale;  // Of the scores.
@@ -81,6 +81,7 @@ struct KernelTable {
 
   void (*attend_f32)(const AttentionArgs& args);
   void (*attend_bf16)(const AttentionArgs& args);
+  void (*attend_q8)(const AttentionArgs& args);
 
   // out = x / sqrt(mean(x^2) + eps) * weight over `width` floats; `padded` of them are there.
   void (*rms_norm)(const float* x, const float* weight, int64_t width, int64_t padded, float eps,

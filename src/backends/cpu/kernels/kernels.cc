@@ -201,12 +201,25 @@ void rms_norm(const float* x, const float* weight, int64_t width, int64_t padded
 
 struct F32Cache {
   using Element = float;
+  static constexpr bool kHasScales = false;
   static Vec load_vec(const float* p) { return load(p); }
 };
 struct Bf16Cache {
   using Element = uint16_t;
+  static constexpr bool kHasScales = false;
   static Vec load_vec(const uint16_t* p) { return load_bf16(p); }
 };
+struct Q8Cache {
+  using Element = int8_t;
+  static constexpr bool kHasScales = true;
+  static Vec load_vec(const int8_t* p) { return load_i8(p); }
+};
+
+// Those of a block's bytes, behind them: one a position.
+inline const float* scales_of(const void* bytes, int head_dim) {
+  return reinterpret_cast<const float*>(static_cast<const int8_t*>(bytes) +
+                                        int64_t{head_dim} * kKvBlockSize);
+}
 
 constexpr int kScoreVecs = kKvBlockSize / kLanes;
 
@@ -239,6 +252,10 @@ inline void weigh(const AttentionArgs& args, int head, float (*weights)[kKvBlock
     Vec largest = nothing;
     TRTMC_UNROLL
     for (int v = 0; v < kScoreVecs; ++v) {
+      if constexpr (Cache::kHasScales) {
+        const float* key_scales = scales_of(args.keys, args.head_dim) + v * kLanes;
+        scores[h][v] = mul(scores[h][v], load(key_scales));
+      }
       const Vec scaled = mul(scores[h][v], set1(args.scale));
       scores[h][v] = select_lanes(scaled, nothing, v * kLanes, args.first, args.last);
       largest = max(largest, scores[h][v]);
@@ -299,6 +316,13 @@ inline void attend_heads(const AttentionArgs& args, int head) {
   float weights[Heads][kKvBlockSize];
   float scales[Heads];
   weigh<Cache, Heads>(args, head, weights, scales);
+  if constexpr (Cache::kHasScales) {
+    const float* value_scales = scales_of(args.values, args.head_dim);
+    TRTMC_UNROLL
+    for (int h = 0; h < Heads; ++h) {
+      for (int i = args.first; i < args.last; ++i) weights[h][i] *= value_scales[i];
+    }
+  }
   int d = 0;
   for (; d + kVecs * kLanes <= args.head_dim; d += kVecs * kLanes) {
     mix<Cache, Heads, kVecs>(args, head, d, weights, scales);
@@ -333,6 +357,7 @@ constexpr KernelTable kTable = {
     .matmul_q4 = matmul_q4,
     .attend_f32 = attend<F32Cache>,
     .attend_bf16 = attend<Bf16Cache>,
+    .attend_q8 = attend<Q8Cache>,
     .rms_norm = rms_norm,
     .swiglu = swiglu,
     .add = add_arrays,

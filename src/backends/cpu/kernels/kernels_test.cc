@@ -2,10 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -286,14 +288,27 @@ struct AttentionCase {
   int last;
 };
 
+enum class Kept { kF32, kBF16, kQ8 };
+using Floats = std::vector<float>;
+
+float scale_of(size_t position) { return std::ldexp(1.0F, static_cast<int>(position % 3) - 6); }
+
+// x [positions, head_dim], rounded to what any of the three keeps as it is: whole numbers of at
+// most 7 bits, times a power of two for each position.
+Floats keepable(Floats x, size_t head_dim) {
+  for (size_t i = 0; i < x.size(); ++i) {
+    const float scale = scale_of(i / head_dim);
+    x[i] = std::clamp(std::nearbyint(x[i] / scale), -127.0F, 127.0F) * scale;
+  }
+  return x;
+}
+
 // Blocks of keys [head_dim, 32] and values [32, head_dim] of one KV head; what the case does not
 // see is not a number.
 struct Blocks {
   explicit Blocks(const AttentionCase& c) : head_dim(static_cast<size_t>(c.head_dim)) {
-    keys = random_floats(static_cast<size_t>(c.last) * head_dim, 7);
-    values = random_floats(static_cast<size_t>(c.last) * head_dim, 8);
-    for (float& x : keys) x = bf16_to_float(float_to_bf16(x));
-    for (float& x : values) x = bf16_to_float(float_to_bf16(x));
+    keys = keepable(random_floats(static_cast<size_t>(c.last) * head_dim, 7), head_dim);
+    values = keepable(random_floats(static_cast<size_t>(c.last) * head_dim, 8), head_dim);
     const auto num_blocks = static_cast<size_t>(c.last + kKvBlockSize - 1) / kKvBlockSize;
     block_keys.assign(num_blocks * kKvBlockSize * head_dim, NAN);
     block_values = block_keys;
@@ -311,17 +326,37 @@ struct Blocks {
   std::vector<float> block_keys, block_values;  // By blocks.
 };
 
-std::vector<uint16_t> as_bf16(const std::vector<float>& values) {
-  std::vector<uint16_t> bits;
-  for (const float value : values) bits.push_back(float_to_bf16(value));
-  return bits;
+// One block's floats, as it is kept: keys if their positions are `neighbours`, else values.
+std::vector<std::byte> keep(std::span<const float> floats, size_t first, Kept kept,
+                            bool neighbours) {
+  std::vector<std::byte> bytes;
+  const auto append = [&bytes](auto value) {
+    const auto* begin = reinterpret_cast<const std::byte*>(&value);
+    bytes.insert(bytes.end(), begin, begin + sizeof(value));
+  };
+  const size_t head_dim = floats.size() / kKvBlockSize;
+  std::array<float, kKvBlockSize> scales{};
+  for (size_t i = 0; i < floats.size(); ++i) {
+    const size_t position = neighbours ? i % kKvBlockSize : i / head_dim;
+    if (kept == Kept::kF32) {
+      append(floats[i]);
+    } else if (kept == Kept::kBF16) {
+      append(float_to_bf16(floats[i]));
+    } else if (std::isnan(floats[i])) {
+      append(int8_t{77});
+      scales[position] = NAN;
+    } else {
+      scales[position] = scale_of(first + position);
+      append(static_cast<int8_t>(floats[i] / scales[position]));
+    }
+  }
+  if (kept == Kept::kQ8) append(scales);
+  return bytes;
 }
 
 std::vector<float> attend(const KernelTable& kernels, const AttentionCase& c, const Blocks& blocks,
-                          const std::vector<float>& q, bool bf16) {
+                          const std::vector<float>& q, Kept kept) {
   const auto heads = static_cast<size_t>(c.heads);
-  const std::vector<uint16_t> half_keys = as_bf16(blocks.block_keys);
-  const std::vector<uint16_t> half_values = as_bf16(blocks.block_values);
   std::vector<float> mixed(q.size());
   std::vector<float> largest(heads, -kInfinity);
   std::vector<float> sum(heads);
@@ -337,9 +372,15 @@ std::vector<float> attend(const KernelTable& kernels, const AttentionCase& c, co
     const size_t at = static_cast<size_t>(start) * blocks.head_dim;
     args.first = std::max(0, c.first - start);
     args.last = std::min(kKvBlockSize, c.last - start);
-    args.keys = bf16 ? static_cast<const void*>(&half_keys[at]) : &blocks.block_keys[at];
-    args.values = bf16 ? static_cast<const void*>(&half_values[at]) : &blocks.block_values[at];
-    (bf16 ? kernels.attend_bf16 : kernels.attend_f32)(args);
+    const size_t size = kKvBlockSize * blocks.head_dim;
+    const auto first = static_cast<size_t>(start);
+    const auto keys = keep(std::span(blocks.block_keys).subspan(at, size), first, kept, true);
+    const auto values = keep(std::span(blocks.block_values).subspan(at, size), first, kept, false);
+    args.keys = keys.data();
+    args.values = values.data();
+    (kept == Kept::kQ8     ? kernels.attend_q8
+     : kept == Kept::kBF16 ? kernels.attend_bf16
+                           : kernels.attend_f32)(args);
   }
   for (size_t h = 0; h < heads; ++h) {
     for (size_t d = 0; d < blocks.head_dim; ++d) mixed[h * blocks.head_dim + d] /= sum[h];
@@ -347,10 +388,10 @@ std::vector<float> attend(const KernelTable& kernels, const AttentionCase& c, co
   return mixed;
 }
 
-void expect_attention(const KernelTable& kernels, const AttentionCase& c, bool bf16) {
+void expect_attention(const KernelTable& kernels, const AttentionCase& c, Kept kept) {
   const Blocks blocks(c);
   const auto q = random_floats(static_cast<size_t>(c.heads * c.head_dim), 9);
-  const std::vector<float> got = attend(kernels, c, blocks, q, bf16);
+  const std::vector<float> got = attend(kernels, c, blocks, q, kept);
   const size_t width = blocks.head_dim;
   for (size_t h = 0; h < static_cast<size_t>(c.heads); ++h) {
     std::vector<double> weights;
@@ -378,7 +419,7 @@ void expect_attention(const KernelTable& kernels, const AttentionCase& c, bool b
         magnitude += weights[i] / total * std::abs(double{blocks.values[p * width + d]});
       }
       // A weight is off by its score's error and the exponential's; then one rounding a position
-      // in the sum and one in the weighted sum, and a few a block.
+      // in the sum and one in the weighted sum, and a few a block. Scales are powers of two.
       const double bound =
           magnitude *
           (2 * score_error + (4.0 * static_cast<double>(weights.size()) + 16) * kEpsilon);
@@ -389,16 +430,16 @@ void expect_attention(const KernelTable& kernels, const AttentionCase& c, bool b
 }
 
 TEST_P(Kernels, AttendWithinRounding) {
-  for (const bool bf16 : {false, true}) {
+  for (const Kept kept : {Kept::kF32, Kept::kBF16, Kept::kQ8}) {
     for (const int heads : {1, 2, 3, 4, 5, 8, 11})
-      expect_attention(kernels(), {heads, 64, 0, 77}, bf16);
+      expect_attention(kernels(), {heads, 64, 0, 77}, kept);
     for (const int width : {16, 48, 64, 80, 128, 256}) {
-      expect_attention(kernels(), {4, width, 0, 77}, bf16);
+      expect_attention(kernels(), {4, width, 0, 77}, kept);
     }
     for (const int last : {1, 2, 31, 32, 33, 64, 300})
-      expect_attention(kernels(), {4, 64, 0, last}, bf16);
+      expect_attention(kernels(), {4, 64, 0, last}, kept);
     for (const int first : {1, 31, 32, 50, 76})
-      expect_attention(kernels(), {3, 64, first, 77}, bf16);
+      expect_attention(kernels(), {3, 64, first, 77}, kept);
   }
 }
 

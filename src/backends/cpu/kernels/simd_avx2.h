@@ -44,6 +44,10 @@ static inline Vec load_pair_high(const uint16_t* p) {
 static inline Vec load_bf16(const uint16_t* p) {
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(load_half_bits(p)), 16));
 }
+static inline Vec load_i8(const int8_t* p) {
+  return _mm256_cvtepi32_ps(
+      _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+}
 static inline Vec load_f16(const uint16_t* p) { return _mm256_cvtph_ps(load_half_bits(p)); }
 
 // v where first <= lane + offset < last, and `other` elsewhere.

@@ -41,6 +41,10 @@ static inline Vec load_pair_high(const uint16_t* p) {
 static inline Vec load_bf16(const uint16_t* p) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(load_half_bits(p)), 16));
 }
+static inline Vec load_i8(const int8_t* p) {
+  return _mm512_cvtepi32_ps(
+      _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+}
 static inline Vec load_f16(const uint16_t* p) { return _mm512_cvtph_ps(load_half_bits(p)); }
 
 // v where first <= lane + offset < last, and `other` elsewhere.

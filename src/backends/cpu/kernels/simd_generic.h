@@ -47,6 +47,11 @@ static inline Vec load_bf16(const uint16_t* p) {
   const IntVec v = {p[0], p[1], p[2], p[3]};
   return bits_to_float(v << 16);
 }
+static inline Vec load_i8(const int8_t* p) {
+  const Vec v = {static_cast<float>(p[0]), static_cast<float>(p[1]), static_cast<float>(p[2]),
+                 static_cast<float>(p[3])};
+  return v;
+}
 static inline Vec load_f16(const uint16_t* p) {
   const IntVec h = {p[0], p[1], p[2], p[3]};
   // Exponent and mantissa move to a float's place and are scaled by 2^112, the difference of the

@@ -41,6 +41,12 @@ static inline Vec load_pair_high(const uint16_t* p) {
 static inline Vec load_bf16(const uint16_t* p) {
   return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(p), 16));
 }
+static inline Vec load_i8(const int8_t* p) {
+  int32_t bits = 0;
+  __builtin_memcpy(&bits, p, sizeof(bits));
+  const int16x8_t wide = vmovl_s8(vreinterpret_s8_s32(vdup_n_s32(bits)));
+  return vcvtq_f32_s32(vmovl_s16(vget_low_s16(wide)));
+}
 static inline Vec load_f16(const uint16_t* p) {
   return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)));
 }
