@@ -38,7 +38,7 @@ void AnswerStopwatch::token(int choice) {
 }
 
 void AnswerStopwatch::ended(FinishReason reason) {
-  if (!observer_) return;
+  if (num_open_ == 0) return;
   --num_open_;
   observer_->ended(reason);
 }

@@ -20,8 +20,8 @@ class AnswerStopwatch {
 
   // The request has been submitted, for so many answers. The clock runs since the construction.
   void start(size_t num_choices);
-  void token(int choice);  // The answer has one more.
-  void ended(FinishReason reason);
+  void token(int choice);           // The answer has one more.
+  void ended(FinishReason reason);  // One of the answers; nothing once all of them have.
 
  private:
   const std::shared_ptr<GenerationObserver> observer_;

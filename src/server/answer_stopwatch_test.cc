@@ -69,6 +69,18 @@ TEST(AnswerStopwatch, AnswersThatNobodyWaitsForAreCancelled) {
   EXPECT_THAT(notes->said, ElementsAre("error", "cancelled", "cancelled", "all"));
 }
 
+// What fails after the last answer's end is no answer.
+TEST(AnswerStopwatch, NoMoreAnswersEndThanWereStarted) {
+  const auto notes = std::make_shared<Notes>();
+  {
+    AnswerStopwatch watch(notes);
+    watch.start(1);
+    watch.ended(FinishReason::kStop);
+    watch.ended(FinishReason::kError);
+  }
+  EXPECT_THAT(notes->said, ElementsAre("stop", "all"));
+}
+
 TEST(AnswerStopwatch, ARequestThatWasRefusedIsNone) {
   const auto notes = std::make_shared<Notes>();
   { const AnswerStopwatch watch(notes); }

@@ -1,8 +1,7 @@
-#include "server/generation_task.h"
-
 #include <utility>
 
 #include "server/answer_stopwatch.h"
+#include "server/generation_task.h"
 
 namespace trtmc {
 namespace {
@@ -63,8 +62,8 @@ class GenerationTask final : public EventPump::Task {
       Prompt& prompt = prompts_[i];
       while (auto event = prompt.stream.poll()) {
         if (event->finish == FinishReason::kError) {
-          stopwatch_.ended(FinishReason::kError);
           writer_->fail(api_error(Error(event->error_code, event->error)));
+          stopwatch_.ended(FinishReason::kError);
           return false;  // The other streams die, which cancels them.
         }
         if (std::exchange(prompt.scores_wanted, false)) {
@@ -84,7 +83,6 @@ class GenerationTask final : public EventPump::Task {
     std::optional<Token> stop;
     if (event.stop_token >= 0) stop = {event.stop_token, event.logprob, std::move(event.top)};
     if (event.token >= 0) stopwatch_.token(choice);
-    if (is_last) stopwatch_.ended(*event.finish);
     Delta delta = builder.take(std::move(event));
     if (delta.token || delta.has_text()) writer_->add(choice, delta);
     if (!is_last) return;
@@ -92,6 +90,7 @@ class GenerationTask final : public EventPump::Task {
     if (rest.has_text()) writer_->add(choice, rest);
     if (stop) writer_->add_stop_token(choice, *stop);
     writer_->end_choice(choice, builder.answer());
+    stopwatch_.ended(builder.answer().finish);
   }
 
   void end() {

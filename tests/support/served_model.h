@@ -16,6 +16,17 @@
 
 namespace trtmc {
 
+// Counts what it is told.
+class CountingObserver final : public GenerationObserver {
+ public:
+  void first_token(double) override {}
+  void next_token(double) override {}
+  void ended(FinishReason) override { ++num_answers; }
+  void request_ended(double) override { ++num_requests; }
+
+  std::atomic<int> num_answers = 0, num_requests = 0;
+};
+
 class TestServer {
  public:
   // With one model, "tiny".
@@ -68,7 +79,7 @@ class ScriptedServer {
  public:
   ScriptedServer()
       : server_(std::make_shared<ServedModel>("tiny", embedded_bundle(), test_load_options(),
-                                              EngineOptions{}, nullptr, &executor_)) {}
+                                              EngineOptions{}, observer_, &executor_)) {}
 
   TestServer& server() { return server_; }
   const Tokenizer& tokenizer() const { return server_.model().loaded.tokenizer(); }
@@ -86,6 +97,7 @@ class ScriptedServer {
   TokenId end_of_turn() const { return *tokenizer().find("<|im_end|>"); }
 
   FakeExecutor& executor() { return executor_; }
+  const CountingObserver& observer() const { return *observer_; }
 
  private:
   static constexpr int kVocabulary = 10240;
@@ -106,6 +118,7 @@ class ScriptedServer {
   std::atomic<size_t> prompt_size_ = 0;
   FakeExecutor executor_{kVocabulary, kLimits,
                          [this](std::span<const TokenId> ids) { return logits(ids); }};
+  const std::shared_ptr<CountingObserver> observer_ = std::make_shared<CountingObserver>();
   TestServer server_;  // Uses the executor, so it dies first.
 };
 
