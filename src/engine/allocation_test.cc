@@ -76,7 +76,10 @@ class CountingExecutor final : public Executor, public Logits {
     begun_.notify_one();
   }
 
-  int64_t allocations() const { return after_ - before_; }
+  int64_t allocations() const {
+    EXPECT_GE(after_, 0) << "the window's last step never came";
+    return after_ - before_;
+  }
 
  private:
   int vocab_size_;

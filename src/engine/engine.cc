@@ -13,52 +13,18 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/utf8.h"
 #include "engine/engine_invariants.h"
+#include "engine/mailbox.h"
+#include "engine/request_check.h"
 #include "engine/request_run.h"
 #include "engine/scheduler.h"
+#include "engine/shared_stream.h"
 #include "engine/stats_counter.h"
 #include "engine/step_arrays.h"
 #include "engine/token_draws.h"
-#include "engine/token_stream.h"
 
 namespace trtmc {
 namespace {
-
-constexpr int kMostChoices = 128;
-
-void require(bool holds, const std::string& message) {
-  if (!holds) throw Error(ErrorCode::kInvalidArgument, message);
-}
-
-void check_request(const GenerationRequest& request, const EngineModel& model, int longest) {
-  require(!request.prompt.empty(), "prompt: no tokens, expected at least one");
-  check_ids(request.prompt, "prompt", model.vocab_size);
-  check_ids(request.stop_ids, "stop_ids", model.vocab_size);
-  validate(request.sampling);
-  for (const auto& [token, bias] : request.sampling.logit_bias) {
-    check_ids(std::span(&token, 1), "logit_bias", model.vocab_size);
-  }
-  require(request.prompt.size() < static_cast<size_t>(longest),
-          fmt::format("prompt: {} tokens leave no room for an answer in a context of {}",
-                      request.prompt.size(), longest));
-  require(request.max_tokens >= 0,
-          fmt::format("max_tokens: {}, expected a number of at least 0", request.max_tokens));
-  require(request.n >= 1 && request.n <= kMostChoices,
-          fmt::format("n: {}, expected a number from 1 to {}", request.n, kMostChoices));
-  const int logprobs = request.logprobs.value_or(0);
-  require(logprobs >= 0 && logprobs <= model.vocab_size,
-          fmt::format("logprobs: {}, expected a number from 0 to the vocabulary's {}", logprobs,
-                      model.vocab_size));
-  for (const std::string& stop : request.stop) {
-    require(!stop.empty(), "stop: an empty string, expected text");
-    require(!find_invalid_utf8(stop), "stop: not UTF-8, expected text");
-  }
-  if (!request.stop.empty() && !model.tokenizer) {
-    throw Error(ErrorCode::kUnsupported,
-                "stop: strings need a tokenizer, and the bundle has none, only ids");
-  }
-}
 
 SchedulerOptions scheduler_options(const EngineModel& model, const EngineOptions& options) {
   SchedulerOptions result{.limits = model.executor->limits()};
@@ -107,6 +73,7 @@ struct Engine::Impl {
   void end_all(FinishReason reason, std::string_view error = {});
   void lose(std::string_view why);
   void leave_queue(RequestRun& run);
+  void leave(RequestRun& run);
   void sweep();
 
   // One step.
@@ -114,6 +81,7 @@ struct Engine::Impl {
   const Logits& compute(const StepPlan& plan);
   void score_prompts(const StepPlan& plan, const Logits& logits);
   void score_prompt(const PlanRow& row, int first_logits_row, const Logits& logits);
+  void discard_failed();
   void finish_or_guess();
   void fail_step(const StepPlan& plan, ErrorCode code, std::string_view message);
   void check_invariants() const;
@@ -153,10 +121,10 @@ void Engine::Impl::serve() noexcept {
     end_cancelled();
     step();
     sweep();
-  } catch (const std::exception& error) {
-    lose(error.what());  // Not a step that failed, which is dealt with there.
-  } catch (...) {
-    lose("something that is no exception was thrown");
+  } catch (...) {  // Not a step that failed, which is dealt with there.
+    const Error error = current_error();
+    log_error("the engine failed: {}", error.what());
+    lose(error.what());
   }
 }
 
@@ -184,7 +152,7 @@ void Engine::Impl::start_new() {
       runs.push_back(std::move(run));
     } catch (const std::bad_alloc&) {
       end(*run, FinishReason::kError, kOutOfMemory, ErrorCode::kExhausted);
-      leave_queue(*run);
+      leave(*run);
     }
   }
   newcomers.clear();
@@ -211,6 +179,13 @@ void Engine::Impl::leave_queue(RequestRun& run) {
   if (std::exchange(run.started, true)) return;
   const std::lock_guard lock(mailbox->mutex);
   --mailbox->num_queued;
+}
+
+// There is room for another one.
+void Engine::Impl::leave(RequestRun& run) {
+  leave_queue(run);
+  const std::lock_guard lock(mailbox->mutex);
+  mailbox->num_prompt_tokens -= run.num_prompt_tokens();
 }
 
 // Needs no memory.
@@ -247,7 +222,7 @@ void Engine::Impl::lose(std::string_view why) {
 void Engine::Impl::sweep() {
   std::erase_if(runs, [&](const auto& run) {
     if (!run->has_ended()) return false;
-    leave_queue(*run);
+    leave(*run);
     return true;
   });
 }
@@ -262,6 +237,7 @@ void Engine::Impl::step() {
     const auto accepted = draws.draw(plan, logits, scheduler,
                                      [this](SequenceId id) -> RequestRun& { return run_of(id); });
     counter.count_step(plan, draws.draws());
+    discard_failed();
     scheduler.commit(plan, accepted);
     finish_or_guess();
   } catch (const Error& error) {
@@ -317,6 +293,15 @@ void Engine::Impl::score_prompt(const PlanRow& row, int first_logits_row, const 
   }
 }
 
+// Before the commit: what has been computed for them must reach nobody else.
+void Engine::Impl::discard_failed() {
+  for (const TokenDraws::Draw& draw : draws.draws()) {
+    if (!draw.has_failed()) continue;
+    log_error("an answer was ended: {}", kNoNumbers);
+    scheduler.discard(draw.row->sequence);
+  }
+}
+
 void Engine::Impl::finish_or_guess() {
   for (const TokenDraws::Draw& draw : draws.draws()) {
     const SequenceId id = draw.row->sequence;
@@ -351,11 +336,6 @@ void Engine::Impl::check_invariants() const {
   }
 }
 
-QueueFullError::QueueFullError(int num_waiting)
-    : Error(ErrorCode::kExhausted,
-            fmt::format("{} requests are waiting, as many as may", num_waiting),
-            "try again later") {}
-
 Engine::Engine(const LoadedModel& model, const EngineOptions& options)
     : Engine(model.engine_model(), options) {}
 
@@ -366,7 +346,13 @@ Engine::~Engine() = default;
 
 TokenStream Engine::submit(GenerationRequest request, std::function<void()> wake) {
   check_request(request, impl_->model, impl_->longest);
+  Mailbox& mailbox = *impl_->mailbox;
   const auto prompt_size = static_cast<int>(request.prompt.size());
+  const int64_t num_tokens = int64_t{prompt_size} * request.n;
+  {
+    const std::lock_guard lock(mailbox.mutex);
+    mailbox.check_room(impl_->options, num_tokens);  // Before memory is taken for nothing.
+  }
   const int room = impl_->longest - prompt_size;
   const int max_tokens = request.max_tokens > 0 ? std::min(request.max_tokens, room) : room;
   auto shared = std::make_shared<TokenStream::Shared>(impl_->mailbox, request.n, prompt_size,
@@ -374,16 +360,11 @@ TokenStream Engine::submit(GenerationRequest request, std::function<void()> wake
   auto run = std::make_unique<RequestRun>(std::move(request), prompt_size + max_tokens,
                                           impl_->model.tokenizer, shared);
 
-  Mailbox& mailbox = *impl_->mailbox;
   const std::lock_guard lock(mailbox.mutex);
-  if (!mailbox.lost.empty()) {
-    throw Error(ErrorCode::kInternal, "the engine has lost its device: " + mailbox.lost);
-  }
-  if (mailbox.num_queued >= impl_->options.max_queued) {
-    throw QueueFullError(mailbox.num_queued);
-  }
+  mailbox.check_room(impl_->options, num_tokens);  // Others may have come.
   mailbox.submitted.push_back(std::move(run));
   ++mailbox.num_queued;
+  mailbox.num_prompt_tokens += num_tokens;
   mailbox.wake.notify_one();
   return TokenStream(std::move(shared));
 }

@@ -2,19 +2,23 @@
 // and events go out through one queue each.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
-#include <vector>
+#include <string>
 
 #include "engine/engine_stats.h"
 #include "engine/generation.h"
 #include "engine/loaded_model.h"
+#include "engine/token_stream.h"
 
 namespace trtmc {
 
 struct EngineOptions {
-  int max_queued = 256;           // Waiting requests; beyond it submit() throws QueueFullError.
+  int max_queued = 256;  // Waiting requests; beyond it submit() throws QueueFullError.
+  // Tokens of the prompts of all requests that have not ended, once for each answer: each answer
+  // has its own. Beyond it the same, unless the request is the only one.
+  int64_t max_prompt_tokens = int64_t{1} << 25;
   int max_tokens_per_step = 512;  // A step's token budget, prompts and answers together.
   bool prefix_cache = true;       // Keeps what has been computed until its memory is needed.
   bool speculate = false;         // Guesses tokens that repeat; answers stay as they are.
@@ -28,35 +32,7 @@ struct EngineOptions {
 // Too many requests wait already: a kExhausted that will pass.
 class QueueFullError : public Error {
  public:
-  explicit QueueFullError(int num_waiting);
-};
-
-struct PromptScores {
-  std::vector<TokenScore> tokens;  // [prompt - 1]: of prompt token i + 1 given those before it.
-};
-
-// One request's end of the event queue. Used by one thread. Cancels the request when it dies early.
-// May outlive its engine.
-class TokenStream {
- public:
-  ~TokenStream();
-  TokenStream(TokenStream&&) noexcept;
-  TokenStream& operator=(TokenStream&&) = delete;
-
-  // The next event, waiting for it; nothing once every choice has finished.
-  std::optional<TokenEvent> next();
-  // The next event if one has come, without waiting.
-  std::optional<TokenEvent> poll();
-  bool has_ended() const;                     // Every choice has, and all events have been read.
-  void cancel();                              // From any thread; the stream ends with kCancelled.
-  Usage usage() const;                        // So far.
-  const PromptScores& prompt_scores() const;  // Filled before the first event, if asked for.
-
-  struct Shared;  // The engine's own.
-  explicit TokenStream(std::shared_ptr<Shared> shared);
-
- private:
-  std::shared_ptr<Shared> shared_;
+  explicit QueueFullError(const std::string& message);
 };
 
 class Engine {

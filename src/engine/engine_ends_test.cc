@@ -2,6 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <thread>
+
 #include "engine/engine.h"
 #include "tests/support/engine_answers.h"
 
@@ -115,6 +120,59 @@ TEST_F(EngineTest, RefusesWhatTheQueueCantHold) {
   gate.open();
   EXPECT_EQ(read_all(third).at(0).tokens, greedy_answer({3}, 2));
   EXPECT_EQ(read_one(engine.submit(greedy_request({4}, 2))).tokens, greedy_answer({4}, 2));
+}
+
+// Each answer has the prompt's tokens for itself.
+TEST_F(EngineTest, RefusesMorePromptsThanItHolds) {
+  Gate gate(executor_);
+  Engine engine(model_of(executor_), {.max_prompt_tokens = 20});
+  const auto request_of = [](int prompt_size, int n) {
+    GenerationRequest request = greedy_request(some_prompt(prompt_size, 1), 2);
+    request.n = n;
+    return request;
+  };
+  auto big = engine.submit(request_of(7, 3));  // The only one.
+  gate.await_step();
+  EXPECT_THROW(engine.submit(request_of(1, 1)), QueueFullError);
+  gate.open();
+  read_all(big);
+  std::optional<TokenStream> first, second;
+  while (!first) {  // The end is read before the engine has forgotten the request.
+    try {
+      first.emplace(engine.submit(request_of(4, 3)));
+    } catch (const QueueFullError&) {
+      std::this_thread::yield();
+    }
+  }
+  first->next();
+  second.emplace(engine.submit(request_of(2, 4)));
+  read_all(*second);
+}
+
+// A prompt's last block whose logits are no numbers, once.
+TEST_F(EngineTest, LogitsThatAreNoNumbersEndTheAnswerAndAreNotCached) {
+  std::atomic<bool> is_broken = true;
+  FakeExecutor executor(kVocabulary, kLimits, [&](std::span<const TokenId> ids) {
+    auto logits = hashed_logits(ids, kVocabulary);
+    if (ids[0] == 1 && is_broken) {
+      std::ranges::fill(logits, std::numeric_limits<float>::quiet_NaN());
+    }
+    return logits;
+  });
+  Engine engine(model_of(executor), {.max_tokens_per_step = 8});
+  auto beside = engine.submit(greedy_request({2, 3}, 20));
+  std::vector<TokenId> prompt(18, 1);  // Is read in several steps.
+  const Answer failed = read_one(engine.submit(greedy_request(prompt, 5)));
+  EXPECT_THAT(failed.tokens, IsEmpty());
+  EXPECT_EQ(failed.finish, FinishReason::kError);
+  EXPECT_EQ(failed.events.back().error_code, ErrorCode::kInternal);
+  EXPECT_THAT(failed.error, HasSubstr("no numbers"));
+  EXPECT_EQ(read_all(beside).at(0).tokens, greedy_answer({2, 3}, 20));
+  EXPECT_TRUE(engine.healthy());
+  is_broken = false;
+  auto again = engine.submit(greedy_request(prompt, 5));
+  EXPECT_EQ(read_all(again).at(0).tokens, greedy_answer(prompt, 5));
+  EXPECT_EQ(again.usage().cached_tokens, 0);
 }
 
 TEST_F(EngineTest, RefusesRequestsThatCantRunAndSaysWhy) {

@@ -55,14 +55,25 @@ void PrefixCache::release(BlockId block) {
   if (holds(block) && blocks_.references(block) == 1) append_idle(block);
 }
 
+void PrefixCache::drop(BlockId block) {
+  release(block);
+  if (!holds(block) || blocks_.references(block) > 1) return;
+  const bool is_followed = std::ranges::any_of(
+      nodes_, [&](const Node& other) { return other.is_held && other.parent == block; });
+  if (!is_followed) evict(block);
+}
+
 bool PrefixCache::evict_one() {
   if (oldest_ == kNone) return false;
-  const BlockId block = oldest_;
+  evict(oldest_);
+  return true;
+}
+
+void PrefixCache::evict(BlockId block) {
   remove_idle(block);
   unlink_from_bucket(block);
   node(block).is_held = false;
   blocks_.release(block);
-  return true;
 }
 
 bool PrefixCache::holds(BlockId block) const {

@@ -40,6 +40,10 @@ class PrefixCache {
   // Gives a reference back that came from here or from `blocks`.
   void release(BlockId block);
 
+  // The same of a block in which something is wrong: unless others hold it or one that follows it,
+  // nobody will find it any more. Takes a look at every block.
+  void drop(BlockId block);
+
   // Frees the block that has been idle longest. False if none is.
   bool evict_one();
 
@@ -65,6 +69,7 @@ class PrefixCache {
   BlockId& bucket(uint64_t hash) { return buckets_[hash & (buckets_.size() - 1)]; }
   BlockId find(BlockId parent, std::span<const TokenId> tokens, uint64_t hash);
   void retain(BlockId block);
+  void evict(BlockId block);  // One that is idle.
   void grow(BlockId block);
   void link_in_bucket(BlockId block);
   void unlink_from_bucket(BlockId block);

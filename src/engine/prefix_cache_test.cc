@@ -91,5 +91,29 @@ TEST_F(PrefixCacheDeathTest, RefusesWhatIsNotFullOrShared) {
   EXPECT_DEATH(cache_.add(kNone, Tokens{1, 2}, block), "shared");
 }
 
+TEST_F(PrefixCacheTest, ForgetsADroppedBlockAtOnce) {
+  const BlockId first = add(kNone, {1, 2}), second = add(first, {3, 4});
+  cache_.drop(second);
+  cache_.drop(first);
+  EXPECT_EQ(blocks_.num_free(), 200);
+  EXPECT_EQ(cache_.take(kNone, Tokens{1, 2}), kNone);
+}
+
+TEST_F(PrefixCacheTest, KeepsADroppedBlockThatOthersNeed) {
+  const BlockId first = add(kNone, {1, 2});
+  const BlockId kept = add(first, {3, 4}), dropped = add(first, {5, 6});
+  cache_.release(kept);
+  cache_.drop(dropped);
+  cache_.drop(first);  // `kept` follows it.
+  EXPECT_EQ(blocks_.num_free(), 198);
+  EXPECT_EQ(cache_.take(kNone, Tokens{1, 2}), first);
+  EXPECT_EQ(cache_.take(first, Tokens{3, 4}), kept);
+  cache_.take(first, Tokens{3, 4});
+  cache_.drop(kept);  // Is held still.
+  EXPECT_EQ(blocks_.num_free(), 198);
+  cache_.drop(kept);
+  EXPECT_EQ(blocks_.num_free(), 199);
+}
+
 }  // namespace
 }  // namespace trtmc

@@ -5,6 +5,16 @@
 #include <utility>
 
 namespace trtmc {
+namespace {
+
+std::vector<TokenId> different_tokens(std::vector<TokenId> tokens) {
+  std::ranges::sort(tokens);
+  tokens.erase(std::ranges::unique(tokens).begin(), tokens.end());
+  return tokens;
+}
+
+}  // namespace
+
 RequestRun::RequestRun(GenerationRequest request, int max_length, const Tokenizer* tokenizer,
                        std::shared_ptr<TokenStream::Shared> shared)
     : request_(std::move(request)),
@@ -12,10 +22,9 @@ RequestRun::RequestRun(GenerationRequest request, int max_length, const Tokenize
       tokenizer_(tokenizer),
       shared_(std::move(shared)),
       counts_tokens_(has_penalties(request_.sampling)) {
+  if (counts_tokens_) prompt_tokens_ = different_tokens(request_.prompt);
   for (int i = 0; i < request_.n; ++i) {
-    choices_.push_back({.text = TextStream(request_.stop),
-                        .counts = counts_tokens_ ? TokenCounts(request_.prompt) : TokenCounts(),
-                        .lookup = {}});
+    choices_.push_back({.text = TextStream(request_.stop), .counts = {}, .lookup = {}});
   }
   if (request_.echo_logprobs) shared_->prompt_scores.tokens.resize(request_.prompt.size() - 1);
 }
@@ -46,7 +55,8 @@ SampleRow RequestRun::sample_row(SequenceId id, int row) const {
           .draw = draw,
           .counts = choice(id).counts.counts(),
           .allowed = {},
-          .top_logprobs = request_.logprobs.value_or(-1)};
+          .top_logprobs = request_.logprobs.value_or(-1),
+          .prompt_tokens = prompt_tokens_};
 }
 
 TokenEvent RequestRun::event_for(SequenceId id) const {
@@ -67,6 +77,7 @@ std::string_view RequestRun::shown_bytes(TokenId token) const {
 void RequestRun::accept(SequenceId id, Sampled& sampled) {
   try {
     if (is_cancelled()) return end(id, FinishReason::kCancelled);
+    if (sampled.token < 0) return end(id, FinishReason::kError, kNoNumbers);
     if (is_stop(sampled.token)) return end_at(id, sampled);
     go_on(id, sampled);
   } catch (const std::bad_alloc&) {
@@ -76,7 +87,10 @@ void RequestRun::accept(SequenceId id, Sampled& sampled) {
 
 void RequestRun::go_on(SequenceId id, Sampled& sampled) {
   Choice& current = choice(id);
-  if (counts_tokens_) current.counts.add_output(sampled.token);
+  if (counts_tokens_) {
+    const TokenId token = sampled.token;
+    current.counts.add(token, std::ranges::binary_search(prompt_tokens_, token));
+  }
   ++current.num_generated;
 
   TokenEvent event = event_for(id);

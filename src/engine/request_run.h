@@ -7,14 +7,18 @@
 #include <vector>
 
 #include "engine/draft.h"
-#include "engine/engine.h"
+#include "engine/generation.h"
 #include "engine/sequence.h"
+#include "engine/shared_stream.h"
 #include "engine/token_counts.h"
-#include "engine/token_stream.h"
 #include "text/text_stream.h"
 #include "text/tokenizer.h"
 
 namespace trtmc {
+
+// How an answer ends where no logit is a number.
+inline constexpr std::string_view kNoNumbers =
+    "the model's logits are no numbers: its weights are damaged, or its device is";
 
 class RequestRun {
  public:
@@ -25,6 +29,10 @@ class RequestRun {
   // A sequence for each choice, with ids from `first` on; the first leads the others.
   std::vector<std::unique_ptr<Sequence>> make_sequences(SequenceId first);
   SequenceId first_id() const { return first_id_; }  // 0: no sequences yet.
+  // Of its prompt, once for each choice.
+  int64_t num_prompt_tokens() const {
+    return static_cast<int64_t>(request_.prompt.size()) * num_choices();
+  }
   int num_choices() const { return static_cast<int>(choices_.size()); }
   bool has(SequenceId id) const {
     return id >= first_id_ && id - first_id_ < static_cast<SequenceId>(num_choices());
@@ -39,8 +47,8 @@ class RequestRun {
   // How the next token of `id` is to be drawn from logits row `row`.
   SampleRow sample_row(SequenceId id, int row) const;
 
-  // Takes the next token of `id` and sends what follows from it; ends the choice if the request has
-  // been cancelled, or if there is no memory.
+  // Takes the next token of `id` and sends what follows from it; ends the choice if there is none,
+  // if the request has been cancelled, or if there is no memory.
   void accept(SequenceId id, Sampled& sampled);
 
   // Guesses the answer's next tokens.
@@ -85,6 +93,7 @@ class RequestRun {
   const Tokenizer* const tokenizer_;
   const std::shared_ptr<TokenStream::Shared> shared_;
   const bool counts_tokens_;
+  std::vector<TokenId> prompt_tokens_;  // Each once, rising; empty if nothing is counted.
   std::vector<Choice> choices_;
   int num_ended_ = 0;
   SequenceId first_id_ = 0;

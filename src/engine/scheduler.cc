@@ -375,6 +375,15 @@ void Scheduler::commit_row(const PlanRow& row, std::span<const TokenId> accepted
   }
 }
 
+void Scheduler::discard(SequenceId id) {
+  if (auto sequence = take_from(running_, id)) {
+    for (; !sequence->blocks.empty(); sequence->blocks.pop_back()) {
+      cache_.drop(sequence->blocks.back());
+    }
+  }
+  finish(id);
+}
+
 void Scheduler::finish(SequenceId id) {
   by_id_.erase(id);
   if (auto sequence = take_from(running_, id)) {

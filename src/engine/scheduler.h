@@ -92,6 +92,8 @@ class Scheduler {
 
   // Ends a sequence, whatever it was doing; its blocks are free. At any time.
   void finish(SequenceId sequence);
+  // The same of one in whose blocks something is wrong: nobody takes over what it alone holds.
+  void discard(SequenceId sequence);
 
   const Sequence* find(SequenceId sequence) const;
   bool empty() const { return running_.empty() && waiting_.empty(); }

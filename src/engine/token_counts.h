@@ -1,4 +1,4 @@
-// How often each token has been seen, for the penalties.
+// How often each token of an answer has been said, for the penalties.
 #pragma once
 
 #include <span>
@@ -11,22 +11,16 @@ namespace trtmc {
 
 class TokenCounts {
  public:
-  explicit TokenCounts(std::span<const TokenId> prompt = {}) {
-    for (const TokenId token : prompt) ++count_of(token).in_prompt;
+  void add(TokenId token, bool in_prompt) {
+    const auto [place, is_new] = places_.try_emplace(token, counts_.size());
+    if (is_new) counts_.push_back({.token = token, .count = 0, .in_prompt = in_prompt});
+    ++counts_[place->second].count;
   }
 
-  void add_output(TokenId token) { ++count_of(token).in_output; }
-
-  // Each token once, in the order in which they were first seen.
+  // Each token once, in the order in which they were first said.
   std::span<const TokenCount> counts() const { return counts_; }
 
  private:
-  TokenCount& count_of(TokenId token) {
-    const auto [place, is_new] = places_.try_emplace(token, counts_.size());
-    if (is_new) counts_.push_back({token, 0, 0});
-    return counts_[place->second];
-  }
-
   std::vector<TokenCount> counts_;
   std::unordered_map<TokenId, size_t> places_;  // Of each token in counts_.
 };

@@ -20,6 +20,9 @@ class TokenDraws {
     int logits_row;             // Of the next token.
     std::span<TokenId> tokens;  // [num_drafts + 1], of which num_drawn are there.
     int num_drawn = 0;
+
+    // The last one: there was none to draw.
+    bool has_failed() const { return tokens[static_cast<size_t>(num_drawn) - 1] < 0; }
   };
 
   // Draws the next token of every row that samples. Where it is the row's next draft, the logits

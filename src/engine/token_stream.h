@@ -1,76 +1,42 @@
-// What the engine's thread and a request's reader share: one queue of events, and the way to wake
-// the engine up.
+// The answers to one request, token by token, as whoever submitted it reads them.
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
-#include <functional>
 #include <memory>
-#include <mutex>
-#include <string>
+#include <optional>
 #include <vector>
 
-#include "engine/engine.h"
+#include "backends/backend.h"
+#include "engine/generation.h"
+#include "trtmc/values.h"
 
 namespace trtmc {
 
-class RequestRun;
-
-// The way in. Everything is guarded by `mutex`. Shared, since streams may outlive the engine.
-struct Mailbox {
-  std::mutex mutex;
-  std::condition_variable wake;  // Of the engine's thread.
-  std::vector<std::unique_ptr<RequestRun>> submitted;
-  int num_queued = 0;      // Requests of which nothing has been computed yet.
-  bool cancelled = false;  // Some stream has been, since the engine last looked.
-  bool stopping = false;
-  std::string lost;  // Why the engine is not healthy; empty: it is.
+struct PromptScores {
+  std::vector<TokenScore> tokens;  // [prompt - 1]: of prompt token i + 1 given those before it.
 };
 
-// First in, first out. Room that has been made is used again, so that a reader who keeps up costs
-// no allocations.
-class EventQueue {
+// One request's end of the event queue. Used by one thread. Cancels the request when it dies early.
+// May outlive its engine.
+class TokenStream {
  public:
-  // With room for `num_events`.
-  explicit EventQueue(int num_events);
+  ~TokenStream();
+  TokenStream(TokenStream&&) noexcept;
+  TokenStream& operator=(TokenStream&&) = delete;
 
-  bool empty() const { return size_ == 0; }
-  // Afterwards there is room for `num_more` more, and those need no memory. Without memory it
-  // throws, and nothing has changed.
-  void push(TokenEvent&& event, int num_more);
-  TokenEvent pop();
+  // The next event, waiting for it; nothing once every choice has finished.
+  std::optional<TokenEvent> next();
+  // The next event if one has come, without waiting.
+  std::optional<TokenEvent> poll();
+  bool has_ended() const;                     // Every choice has, and all events have been read.
+  void cancel();                              // From any thread; the stream ends with kCancelled.
+  Usage usage() const;                        // So far.
+  const PromptScores& prompt_scores() const;  // Filled before the first event, if asked for.
+
+  struct Shared;  // The engine's own.
+  explicit TokenStream(std::shared_ptr<Shared> shared);
 
  private:
-  size_t wrapped(size_t index) const { return index & (events_.size() - 1); }
-
-  std::vector<TokenEvent> events_;  // A ring; a power of two.
-  size_t first_ = 0, size_ = 0;
-};
-
-// The way out. The engine's thread writes, the reader reads; `mutex` guards all but `is_cancelled`.
-struct TokenStream::Shared {
-  Shared(std::shared_ptr<Mailbox> mailbox_of_engine, int num_choices, int prompt_tokens,
-         std::function<void()> wake_poller)
-      : mailbox(std::move(mailbox_of_engine)),
-        wake_reader(std::move(wake_poller)),
-        events(num_choices),
-        open_choices(num_choices),
-        usage{.prompt_tokens = prompt_tokens} {}
-
-  // Counts the choice's end and the token, then wakes the reader. Needs memory now and then, but
-  // never for the last event of a choice; without memory it throws, and nothing has changed.
-  void push(TokenEvent event);
-
-  const std::shared_ptr<Mailbox> mailbox;
-  const std::function<void()> wake_reader;  // May be empty.
-  std::atomic<bool> is_cancelled = false;
-
-  std::mutex mutex;
-  std::condition_variable wake;  // Of the reader.
-  EventQueue events;
-  int open_choices;  // Without their last event in the queue.
-  Usage usage;
-  PromptScores prompt_scores;  // Complete before the first event.
+  std::shared_ptr<Shared> shared_;
 };
 
 }  // namespace trtmc

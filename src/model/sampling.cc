@@ -49,14 +49,15 @@ void apply_penalties(std::span<float> scores, const SampleRow& row) {
   const auto repetition = static_cast<float>(row.params->repetition_penalty);
   const auto presence = static_cast<float>(row.params->presence_penalty);
   const auto frequency = static_cast<float>(row.params->frequency_penalty);
-  for (const TokenCount& count : row.counts) {
-    float& score = scores[static_cast<size_t>(count.token)];
-    if (count.in_prompt + count.in_output > 0) {
-      score = score < 0 ? score * repetition : score / repetition;
-    }
-    if (count.in_output > 0) {
-      score -= presence + static_cast<float>(count.in_output) * frequency;
-    }
+  const auto repeat = [&](TokenId token) {
+    float& score = scores[static_cast<size_t>(token)];
+    score = score < 0 ? score * repetition : score / repetition;
+  };
+  for (const TokenId token : row.prompt_tokens) repeat(token);
+  for (const TokenCount& seen : row.counts) {
+    if (!seen.in_prompt) repeat(seen.token);
+    scores[static_cast<size_t>(seen.token)] -=
+        presence + static_cast<float>(seen.count) * frequency;
   }
 }
 
@@ -64,7 +65,8 @@ void apply_penalties(std::span<float> scores, const SampleRow& row) {
 // if there are none of these, else a copy that lives until this thread's next call.
 std::span<const float> adjusted_scores(std::span<const float> logits, const SampleRow& row) {
   const SamplingParams& params = *row.params;
-  const bool penalties = has_penalties(params) && !row.counts.empty();
+  const bool penalties =
+      has_penalties(params) && !(row.counts.empty() && row.prompt_tokens.empty());
   if (params.logit_bias.empty() && !penalties && row.allowed.empty()) return logits;
 
   thread_local std::vector<float> scores;
@@ -210,6 +212,7 @@ TokenId draw_token(std::span<const Candidate> candidates, double uniform) {
   return last;
 }
 
+// -1 if the logits are no numbers.
 TokenId choose_token(std::span<const float> logits, const SampleRow& row) {
   const std::span<const float> scores = adjusted_scores(logits, row);
   TokenId token = -1;
@@ -219,7 +222,8 @@ TokenId choose_token(std::span<const float> logits, const SampleRow& row) {
              !candidates.empty()) {
     token = draw_token(candidates, uniform_draw(row.params->seed, row.draw));
   }
-  return token >= 0 ? token : smallest_allowed(row.allowed, logits.size());
+  if (token >= 0 || argmax(logits) < 0) return token;
+  return smallest_allowed(row.allowed, logits.size());
 }
 
 // What turns logits into log-probabilities: the largest logit and log(sum(exp(logit - largest))).
@@ -295,7 +299,7 @@ void validate(const SamplingParams& params) {
 
 Sampled sample_token(std::span<const float> logits, const SampleRow& row) {
   Sampled sampled{choose_token(logits, row), 0, {}};
-  if (row.top_logprobs >= 0) {
+  if (row.top_logprobs >= 0 && sampled.token >= 0) {
     const Normaliser normaliser(logits);
     const float logit = logits[static_cast<size_t>(sampled.token)];
     sampled.logprob = static_cast<float>(normaliser.logprob(logit));
@@ -314,7 +318,9 @@ std::vector<TokenProbability> sampling_distribution(std::span<const float> logit
     for (const Candidate& c : candidates) distribution.push_back({c.token, c.weight / total});
     if (!distribution.empty()) return distribution;
   }
-  return {{choose_token(logits, row), 1}};
+  const TokenId token = choose_token(logits, row);
+  if (token < 0) return {};
+  return {{token, 1}};
 }
 
 std::vector<TokenLogprob> top_logprobs(std::span<const float> logits, int count) {

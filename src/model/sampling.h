@@ -5,7 +5,8 @@
 //   logit bias, repetition penalty, presence and frequency penalties, allowed mask, temperature,
 //   top-k, top-p, min-p, draw.
 // Temperature 0 takes the largest logit after the mask, the smaller id of equals. A logit that is
-// NaN counts as minus infinity. If nothing is left, the smallest id that the mask allows is taken.
+// NaN counts as minus infinity. If nothing is left, the smallest id that the mask allows is taken;
+// where no logit was above minus infinity from the start there is no token.
 //
 // The filters keep what Transformers' warpers keep: top-k every token that is as likely as the
 // k-th; top-p the smallest set of the most likely tokens with a mass of at least top_p (of equals
@@ -42,26 +43,30 @@ void validate(const SamplingParams& params);
 // Whether tokens that were there before are treated differently, so that they must be counted.
 bool has_penalties(const SamplingParams& params);
 
+// A token of an answer, and how often it is there.
 struct TokenCount {
   TokenId token;
-  int in_prompt;  // The repetition penalty counts prompt and output, the other two the output only.
-  int in_output;
+  int count;
+  bool in_prompt;  // It is one of SampleRow::prompt_tokens too.
 };
 
 // Everything that a sampler on any device needs for one row of logits.
 struct SampleRow {
   int row;  // Index among the step's rows with logits.
   const SamplingParams* params;
-  uint64_t draw;  // Index of the random draw: one per generated token.
-  std::span<const TokenCount> counts;
-  std::span<const uint32_t> allowed;  // Bit mask over the vocabulary; empty: every token.
+  uint64_t draw;                       // Index of the random draw: one per generated token.
+  std::span<const TokenCount> counts;  // Of the answer so far, each token once.
+  std::span<const uint32_t> allowed;   // Bit mask over the vocabulary; empty: every token.
   int top_logprobs;  // How many of the most likely tokens to report; -1: not even `logprob`.
+  // Each token of the prompt once. The repetition penalty is of prompt and answer, the other two of
+  // the answer alone.
+  std::span<const TokenId> prompt_tokens = {};
 };
 
 // `logprob` and `top` are those of the model's own distribution: before bias, penalties and
 // temperature. Without logprobs asked for, `logprob` is 0.
 struct Sampled {
-  TokenId token;
+  TokenId token;  // -1: there is none, since the logits are no numbers.
   float logprob;
   std::vector<TokenLogprob> top;  // Most likely first.
 };
@@ -75,7 +80,7 @@ struct TokenProbability {
 };
 
 // What sample_token draws from: every token that the filters leave, ids rising, summing to 1. One
-// token at temperature 0.
+// token at temperature 0, none where sample_token finds none.
 std::vector<TokenProbability> sampling_distribution(std::span<const float> logits,
                                                     const SampleRow& row);
 

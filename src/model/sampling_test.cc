@@ -85,11 +85,10 @@ TEST(Greedy, NeverTakesNanAndTakesInfinity) {
 }
 
 TEST(Greedy, WithNothingLeftTakesTheSmallestAllowedId) {
-  const std::vector<float> nothing(40, -kInf);
-  const std::vector<uint32_t> allowed = {0, 0b100};
-  EXPECT_EQ(greedy(nothing), 0);
-  EXPECT_EQ(greedy(nothing, allowed), 34);
-  EXPECT_EQ(greedy(std::vector<float>(40, kNan), allowed), 34);
+  std::vector<float> logits(40, -kInf);
+  logits[1] = 3, logits[35] = kNan;
+  EXPECT_EQ(greedy(logits, std::vector<uint32_t>{0, 0b1100}), 34);
+  EXPECT_EQ(greedy(logits, std::vector<uint32_t>{0b100, 0b1100}), 2);
 }
 
 TEST(Greedy, ObeysTheMaskAcrossWords) {
@@ -130,6 +129,22 @@ TEST(Sampling, NeverDrawsWhatIsMinusInfinityOrNan) {
   }
 }
 
+TEST(Sampling, NoNumbersGiveNoToken) {
+  const std::vector<float> logits = {kNan, -kInf, kNan, -kInf};
+  for (const double temperature : {0.0, 1.0}) {
+    // A mask or a bias makes no number of what is none.
+    SamplingParams params{.temperature = temperature, .logit_bias = {{2, 50}}};
+    SampleRow row = row_of(params);
+    row.top_logprobs = 2;
+    const std::vector<uint32_t> allowed = {0b0110};
+    row.allowed = allowed;
+    const Sampled sampled = sample_token(logits, row);
+    EXPECT_EQ(sampled.token, -1);
+    EXPECT_TRUE(sampled.top.empty());
+    EXPECT_TRUE(sampling_distribution(logits, row).empty());
+  }
+}
+
 TEST(Sampling, TopPKeepsTheSmallerIdsOfEquals) {
   const std::vector<float> equal(4, 1.5f);
   EXPECT_THAT(kept_ids(equal, {.top_p = 0.5}), testing::ElementsAre(0, 1));
@@ -151,23 +166,27 @@ TEST(Sampling, TopPOverAFlatVocabularyNeedsTokensFarBelowTheBest) {
 
 TEST(Penalties, RepetitionMultipliesNegativesAndDividesTheRest) {
   const std::vector<float> logits = {2, -2, 2, -2};
-  const std::vector<TokenCount> counts = {{0, 1, 0}, {1, 0, 3}, {3, 0, 0}};
+  const std::vector<TokenId> prompt = {0, 3};
+  const std::vector<TokenCount> counts = {{1, 3, false}, {3, 1, true}};
   const SamplingParams params{.repetition_penalty = 2};
   SampleRow row = row_of(params);
-  row.counts = counts;  // Scores become 1, -4, 2, -2.
-  const double total = std::exp(1) + std::exp(-4) + std::exp(2) + std::exp(-2);
+  row.prompt_tokens = prompt;
+  row.counts = counts;  // Scores become 1, -4, 2, -4.
+  const double total = std::exp(1) + std::exp(-4) + std::exp(2) + std::exp(-4);
   const auto distribution = sampling_distribution(logits, row);
   EXPECT_NEAR(distribution[0].probability, std::exp(1) / total, 1e-7);
   EXPECT_NEAR(distribution[1].probability, std::exp(-4) / total, 1e-7);
-  EXPECT_NEAR(distribution[3].probability, std::exp(-2) / total, 1e-7);
+  EXPECT_NEAR(distribution[3].probability, std::exp(-4) / total, 1e-7);
 }
 
 // OpenAI: mu[j] -= c[j] * frequency + (c[j] > 0) * presence, c over the answer only.
 TEST(Penalties, PresenceAndFrequencyCountTheOutputOnly) {
   const std::vector<float> logits = {0, 0, 0};
-  const std::vector<TokenCount> counts = {{0, 5, 0}, {1, 2, 3}};
+  const std::vector<TokenId> prompt = {0, 1};
+  const std::vector<TokenCount> counts = {{1, 3, true}};
   const SamplingParams params{.presence_penalty = 0.25, .frequency_penalty = 0.5};
   SampleRow row = row_of(params);
+  row.prompt_tokens = prompt;
   row.counts = counts;  // Scores become 0, -1.75, 0.
   const auto distribution = sampling_distribution(logits, row);
   EXPECT_NEAR(distribution[1].probability, std::exp(-1.75) / (2 + std::exp(-1.75)), 1e-7);
@@ -176,10 +195,10 @@ TEST(Penalties, PresenceAndFrequencyCountTheOutputOnly) {
 
 TEST(Penalties, ApplyAfterTheBiasAndToGreedyToo) {
   const std::vector<float> logits = {4, 3};
-  const std::vector<TokenCount> counts = {{0, 1, 0}};
+  const std::vector<TokenId> prompt = {0};
   SamplingParams params{.temperature = 0, .repetition_penalty = 2, .logit_bias = {{0, 1.5f}}};
   SampleRow row = row_of(params);
-  row.counts = counts;
+  row.prompt_tokens = prompt;
   EXPECT_EQ(sample_token(logits, row).token, 1);  // 5.5 / 2 < 3; were it 4 / 2 + 1.5, 0 would win.
   params.logit_bias = {{0, 3}};
   EXPECT_EQ(sample_token(logits, row).token, 0);
@@ -304,17 +323,14 @@ TEST_F(TransformersWarpers, KeepTheSameTokensWithTheSameProbabilities) {
     for (const auto& logit : golden_case.at("logits").elements()) {
       logits.push_back(static_cast<float>(logit.number()));
     }
-    std::vector<TokenCount> counts;
+    std::vector<TokenId> context;
     for (const auto& id : golden_case.at("context").elements()) {
-      counts.push_back({static_cast<TokenId>(id.integer()), 1, 0});
+      context.push_back(static_cast<TokenId>(id.integer()));
     }
-    std::sort(counts.begin(), counts.end(),
-              [](const auto& a, const auto& b) { return a.token < b.token; });
-    counts.erase(std::unique(counts.begin(), counts.end(),
-                             [](const auto& a, const auto& b) { return a.token == b.token; }),
-                 counts.end());
+    std::ranges::sort(context);
+    context.erase(std::unique(context.begin(), context.end()), context.end());
     SampleRow row = row_of(params);
-    row.counts = counts;
+    row.prompt_tokens = context;
     const auto distribution = sampling_distribution(logits, row);
     const auto kept = golden_case.at("kept").elements();
     const auto probabilities = golden_case.at("probabilities").elements();

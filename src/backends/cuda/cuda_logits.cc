@@ -37,7 +37,9 @@ void CudaLogits::sample(std::span<const SampleRow> rows, std::span<Sampled> out)
   TRTMC_CHECK(rows.size() == out.size(), "one result for each row");
   for (size_t i = 0; i < rows.size(); ++i) {
     const auto row = static_cast<size_t>(rows[i].row);
-    if (row >= most_likely_.size() || !is_plain_greedy(rows[i])) {
+    // Where nothing is above minus infinity the host says what that means.
+    if (row >= most_likely_.size() || !is_plain_greedy(rows[i]) ||
+        std::isinf(most_likely_[row].logit)) {
       Logits::sample(rows.subspan(i, 1), out.subspan(i, 1));
       continue;
     }
