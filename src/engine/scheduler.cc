@@ -9,12 +9,6 @@
 namespace trtmc {
 namespace {
 
-void insert_in_order(Scheduler::Sequences& sequences, std::unique_ptr<Sequence> sequence) {
-  const auto place =
-      std::ranges::find_if(sequences, [&](const auto& other) { return sequence->before(*other); });
-  sequences.insert(place, std::move(sequence));
-}
-
 std::unique_ptr<Sequence> take_from(Scheduler::Sequences& sequences, SequenceId id) {
   const auto place =
       std::ranges::find_if(sequences, [&](const auto& other) { return other->id == id; });
@@ -34,10 +28,17 @@ void make_room(std::vector<T>& list, size_t size) {
 Scheduler::Scheduler(const SchedulerOptions& options)
     : options_(options),
       blocks_(options.limits.num_blocks),
-      cache_(blocks_, options.limits.block_size) {
+      cache_(blocks_, options.limits.block_size),
+      holders_(static_cast<size_t>(options.limits.num_blocks)) {
   TRTMC_CHECK(options.limits.block_size > 0 && options.limits.max_tokens_per_step > 0 &&
                   options.limits.max_sequences_per_step > 0,
               "a step without room");
+}
+
+void Scheduler::insert_in_order(Sequences& sequences, std::unique_ptr<Sequence> sequence) {
+  const auto place =
+      std::ranges::find_if(sequences, [&](const auto& other) { return sequence->before(*other); });
+  sequences.insert(place, std::move(sequence));
 }
 
 int Scheduler::blocks_for(int tokens) const {
@@ -65,6 +66,7 @@ Admission Scheduler::admit(std::unique_ptr<Sequence> sequence) {
     return Admission::kTooLong;
   }
   if (static_cast<int>(waiting_.size()) >= options_.max_waiting) return Admission::kQueueFull;
+  sequence->arrival = num_plans_;
   sequence->turn = num_plans_ - static_cast<int64_t>(sequence->priority) * kPriorityLeadSteps;
   sequence->blocks.reserve(static_cast<size_t>(blocks_for(most_computed)));
   make_room_to_plan();
@@ -117,15 +119,22 @@ void Scheduler::plan_generating() {
   }
 }
 
+// In order. Who comes behind one that finds no blocks takes none from others, and does not come at
+// all behind one that has had blocks: they are too few already for those who run.
 void Scheduler::start_waiting() {
-  while (Sequence* next = next_waiting()) {
-    if (!try_start(*next)) {
-      release_blocks_from(*next, 0);
-      next->computed = 0;
-      if (!next->was_preempted) next->cached = 0;
-      return;
+  int num_passed = 0;
+  for (size_t i = 0; i < waiting_.size();) {
+    Sequence& next = *waiting_[i];
+    if (!may_start(next)) {
+      ++i;
+    } else if (try_start(next, /*may_preempt=*/num_passed == 0)) {
+      insert_in_order(running_, take_from(waiting_, next.id));
+    } else {
+      const bool may_be_passed =
+          !next.was_preempted && num_plans_ - next.arrival <= options_.max_steps_passed_over;
+      if (is_full() || !may_be_passed || ++num_passed > kMostPassedOver) return;
+      ++i;
     }
-    insert_in_order(running_, take_from(waiting_, next->id));
   }
 }
 
@@ -206,142 +215,14 @@ void Scheduler::plan_drafts() {
   }
 }
 
-std::optional<BlockId> Scheduler::try_allocate() {
-  if (blocks_.num_free() == 0) cache_.evict_one();
-  return blocks_.try_allocate();
-}
-
-// False if there are not as many blocks; then the sequence has all that there are.
-bool Scheduler::grow_to(Sequence& sequence, int num_blocks) {
-  while (static_cast<int>(sequence.blocks.size()) < num_blocks) {
-    const auto block = try_allocate();
-    if (!block) return false;
-    sequence.blocks.push_back(*block);
-  }
-  return true;
-}
-
-// Blocks for all the sequence's tokens. False if the sequence itself had to give way.
-bool Scheduler::make_room_for_known(Sequence& sequence) {
-  while (!grow_to(sequence, blocks_for(sequence.size()))) {
-    const bool itself = running_.back().get() == &sequence;
-    preempt_last();
-    if (itself) return false;
-  }
-  return true;
-}
-
-// Whether somebody runs who makes room for this sequence to start.
-bool Scheduler::gives_way(const Sequence& sequence) const {
-  return !running_.empty() && running_.back()->priority < sequence.priority &&
-         sequence.before(*running_.back());
-}
-
-void Scheduler::preempt_last() {
-  ++num_preemptions_;
-  auto sequence = std::move(running_.back());
-  running_.pop_back();
-  std::erase_if(plan_.rows, [&](const PlanRow& row) {
-    if (row.sequence != sequence->id) return false;
-    budget_ += row.count;
-    return true;
-  });
-  std::erase_if(plan_.copies, [&](const BlockCopy& c) { return c.sequence == sequence->id; });
-  release_blocks_from(*sequence, 0);
-  sequence->computed = 0;
-  sequence->draft.clear();
-  sequence->was_preempted = true;
-  sequence->is_planned = false;
-  insert_in_order(waiting_, std::move(sequence));
-}
-
-// The first that is not waiting for another one's prompt.
-Sequence* Scheduler::next_waiting() {
-  for (const auto& sequence : waiting_) {
-    const Sequence* leader = leader_of(*sequence);
-    if (!leader || leader->prompt_computed()) return sequence.get();
-  }
-  return nullptr;
+// It does not wait for another one's prompt.
+bool Scheduler::may_start(const Sequence& sequence) const {
+  const Sequence* leader = leader_of(sequence);
+  return !leader || leader->prompt_computed();
 }
 
 const Sequence* Scheduler::leader_of(const Sequence& sequence) const {
   return sequence.leader ? find(*sequence.leader) : nullptr;
-}
-
-// Gives the sequence its blocks. False: not now; it may have got some of them.
-bool Scheduler::try_start(Sequence& sequence) {
-  while (running_.size() >= most_running()) {
-    if (!gives_way(sequence)) return false;
-    preempt_last();
-  }
-  share_cached(sequence);
-  const int num_blocks = blocks_for(sequence.size());
-  const auto missing = [&] {
-    return num_blocks - static_cast<int>(sequence.blocks.size()) - blocks_.num_free() -
-           cache_.num_idle();
-  };
-  while (missing() > 0 && gives_way(sequence)) preempt_last();
-  if (missing() > 0) return false;
-  grow_to(sequence, num_blocks);
-  copy_from_leader(sequence);
-  return true;
-}
-
-// How many of the tokens somebody else may have computed: not the last one, which is computed for
-// its logits, and none whose logits are wanted.
-int Scheduler::most_shared(const Sequence& sequence) const {
-  return std::min(sequence.size() - 1, sequence.logits_from);
-}
-
-// Takes over blocks that others have computed, as far as they follow each other.
-void Scheduler::share_cached(Sequence& sequence) {
-  const int block_size = options_.limits.block_size;
-  const int before = sequence.computed;
-  const int num_shared = most_shared(sequence) / block_size;
-  for (int i = sequence.computed / block_size; i < num_shared; ++i) {
-    BlockId block = cache_.take(block_before(sequence, i), tokens_of_block(sequence, i));
-    if (block == PrefixCache::kNone) break;
-    if (i < static_cast<int>(sequence.blocks.size())) {
-      std::swap(sequence.blocks[static_cast<size_t>(i)], block);
-      release(block);
-    } else {
-      sequence.blocks.push_back(block);
-    }
-    sequence.computed = (i + 1) * block_size;
-  }
-  if (!sequence.was_preempted) sequence.cached += sequence.computed - before;
-}
-
-// The leader's full blocks are in the cache; of the one in which this sequence will write it gets a
-// copy.
-void Scheduler::copy_from_leader(Sequence& sequence) {
-  const Sequence* leader = leader_of(sequence);
-  if (!leader || !leader->prompt_computed()) return;
-  const int block_size = options_.limits.block_size;
-  const int shared = std::min(most_shared(sequence), sequence.prompt_size);
-  const auto last = static_cast<size_t>(sequence.computed / block_size);
-  const int end_of_block = (sequence.computed / block_size + 1) * block_size;
-  if (shared <= sequence.computed || shared > end_of_block) return;
-  plan_.copies.push_back({sequence.id, leader->blocks[last], sequence.blocks[last]});
-  sequence.computed = shared;
-}
-
-BlockId Scheduler::block_before(const Sequence& sequence, int index) const {
-  return index == 0 ? PrefixCache::kNone : sequence.blocks[static_cast<size_t>(index) - 1];
-}
-
-void Scheduler::release(BlockId block) {
-  cache_.release(block);
-  while (!options_.keeps_blocks && cache_.evict_one()) {
-  }
-}
-
-// Last block first, as the cache asks for.
-void Scheduler::release_blocks_from(Sequence& sequence, int first) {
-  while (static_cast<int>(sequence.blocks.size()) > first) {
-    release(sequence.blocks.back());
-    sequence.blocks.pop_back();
-  }
 }
 
 void Scheduler::commit(const StepPlan& plan, std::span<const Accepted> accepted) {

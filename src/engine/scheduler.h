@@ -4,7 +4,8 @@
 // A step takes one token of every sequence that is generating, then fills up its token budget with
 // prompts, in chunks, then with drafts. Sequences are served by priority and arrival. A waiting
 // sequence starts when blocks for all its tokens are free, or when taking them from sequences of
-// lower priority makes it so; what is generating grows block by block. Where no block is free the
+// lower priority makes it so; those behind it may start before it for a while, if they find blocks
+// that are free. What is generating grows block by block. Where no block is free the
 // last in order gives up all of its blocks, waits again, and is computed anew, as far as its blocks
 // have not stayed in the prefix cache. The first in order always goes on, so that everything ends.
 // What follows for those who wait is in docs/engine.md.
@@ -25,6 +26,9 @@ namespace trtmc {
 // arrived that much earlier. Whoever waits is overtaken for so long only.
 inline constexpr int64_t kPriorityLeadSteps = 1024;
 
+// Sequences that are passed over at a time, so that what they cost a step is bounded.
+inline constexpr int kMostPassedOver = 16;
+
 struct SchedulerOptions {
   Limits limits{};          // max_tokens_per_step is the step's token budget.
   int max_waiting = 256;    // Sequences; beyond it admit() says kQueueFull.
@@ -32,6 +36,9 @@ struct SchedulerOptions {
   // Tokens of a step up to which drafts are computed: a device that has more to do takes as much
   // longer for a guess as it saves by a right one.
   int max_tokens_with_drafts = 32;
+  // Steps from its arrival for which a waiting sequence that finds no blocks, and has had none, is
+  // passed over by others that do.
+  int64_t max_steps_passed_over = kPriorityLeadSteps;
   bool keeps_blocks = true;  // Full blocks stay in the cache after their sequences' ends.
 };
 
@@ -115,6 +122,7 @@ class Scheduler {
     int num_tokens;
   };
 
+  static void insert_in_order(Sequences& sequences, std::unique_ptr<Sequence> sequence);
   int blocks_for(int tokens) const;
   size_t most_running() const;
   std::span<const TokenId> tokens_of_block(const Sequence& sequence, int index) const;
@@ -128,8 +136,10 @@ class Scheduler {
   int longest_row(const Sequence& sequence) const;
   void add_row(Sequence& sequence, int num_tokens);
 
-  Sequence* next_waiting();
-  bool try_start(Sequence& sequence);
+  bool is_full() const { return running_.size() >= most_running(); }
+  bool may_start(const Sequence& sequence) const;
+  bool try_start(Sequence& sequence, bool may_preempt);
+  bool try_to_take_blocks(Sequence& sequence, bool may_preempt);
   const Sequence* leader_of(const Sequence& sequence) const;
   int most_shared(const Sequence& sequence) const;
   void share_cached(Sequence& sequence);
@@ -139,7 +149,8 @@ class Scheduler {
   std::optional<BlockId> try_allocate();
   bool grow_to(Sequence& sequence, int num_blocks);
   bool make_room_for_known(Sequence& sequence);
-  bool gives_way(const Sequence& sequence) const;
+  std::span<const std::unique_ptr<Sequence>> giving_way_to(const Sequence& sequence) const;
+  int num_blocks_given_up(std::span<const std::unique_ptr<Sequence>> sequences);
   void preempt_last();
   void commit_row(const PlanRow& row, std::span<const TokenId> accepted);
   void release(BlockId block);
@@ -156,7 +167,8 @@ class Scheduler {
 
   // Of the plan in the making; kept, and with room for what may come.
   StepPlan plan_;
-  int budget_ = 0;  // Tokens that it may still take.
+  int budget_ = 0;            // Tokens that it may still take.
+  std::vector<int> holders_;  // [num_blocks]: all 0 but while num_blocks_given_up() counts.
   std::vector<Reader> readers_;
   std::vector<Reader*> by_urgency_;
 };

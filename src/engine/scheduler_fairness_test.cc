@@ -110,6 +110,53 @@ TEST(Scheduler, ALongPromptIsReadAmongEverMoreShortOnes) {
   EXPECT_LE(steps, 400 / ((16 - 8) / 2));
 }
 
+// 2 needs 30 blocks, and 27 are free.
+TEST(Scheduler, WhoFindsNoBlocksHoldsUpNobody) {
+  SchedulerOptions options = options_of(65, 4, 1000, 100);
+  options.max_steps_passed_over = 3;
+  CheckedScheduler scheduler(options);
+  scheduler.admit(make_sequence(1, 150, 200));
+  scheduler.step();
+  scheduler.admit(make_sequence(2, 118, 130));
+  for (SequenceId id = 3; id <= 5; ++id) scheduler.admit(make_sequence(id, 30, 40));  // 8 each.
+  EXPECT_THAT(scheduler.step().rows,
+              ElementsAre(RowIs{1, 150, 1}, RowIs{3, 0, 30}, RowIs{4, 0, 30}, RowIs{5, 0, 30}));
+  for (SequenceId id = 3; id <= 5; ++id) scheduler->finish(id);
+  // No longer than so many steps, then it is the first again.
+  scheduler.admit(make_sequence(6, 3, 30));
+  for (int i = 0; i < 3; ++i) scheduler.step();
+  scheduler.admit(make_sequence(7, 3, 5));
+  EXPECT_THAT(scheduler.step().rows, ElementsAre(RowIs{1, 154, 1}, RowIs{6, 5, 1}));
+  scheduler->finish(1);
+  EXPECT_THAT(scheduler.step().rows, ElementsAre(RowIs{6, 6, 1}, RowIs{2, 0, 118}, RowIs{7, 0, 3}));
+}
+
+// 3 needs five blocks; one is free, and what 2 has are three.
+TEST(Scheduler, NobodyGivesWayInVain) {
+  CheckedScheduler scheduler(options_of(9, 2, 100));
+  scheduler.admit(make_sequence(1, 9, 14));
+  scheduler.admit(make_sequence(2, 5, 14, Priority::kLow));
+  scheduler.step();
+  scheduler.admit(make_sequence(3, 9, 12, Priority::kNormal));
+  EXPECT_THAT(scheduler.step().rows, ElementsAre(RowIs{1, 9, 1}, RowIs{2, 5, 1}));
+  EXPECT_EQ(scheduler->num_preemptions(), 0);
+}
+
+// What two share is free once both have gone.
+TEST(Scheduler, BlocksThatTwoShareAreGivenUpByBoth) {
+  CheckedScheduler scheduler(options_of(6, 2, 100));
+  for (SequenceId id = 1; id <= 2; ++id) {
+    auto sequence = sequence_of(id, {1, 2, 3, 4, static_cast<TokenId>(id)});
+    sequence->max_length = 10;
+    scheduler.admit(std::move(sequence));
+    scheduler.step();
+  }
+  // 1 takes a fourth block, so that one is free: 3 needs all the others.
+  scheduler.admit(make_sequence(3, 11, 12, Priority::kHigh));
+  EXPECT_THAT(scheduler.step().rows, ElementsAre(RowIs{3, 0, 11}));
+  EXPECT_EQ(scheduler->num_preemptions(), 2);
+}
+
 TEST(Scheduler, APriorityIsALeadAndNoMore) {
   CheckedScheduler scheduler(options_of(70, 32, 8, 1));
   scheduler.admit(make_sequence(1, 3, 2000));

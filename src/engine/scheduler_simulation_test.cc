@@ -26,6 +26,7 @@ class Walk {
                  .max_waiting = 12,
                  .max_scored_row = pick(1, 8),
                  .max_tokens_with_drafts = pick(1, 24),
+                 .max_steps_passed_over = pick(0, 12),
                  .keeps_blocks = pick(0, 3) > 0},
         scheduler_(options_),
         executor_(kVocabulary, options_.limits) {}
@@ -49,6 +50,7 @@ class Walk {
   // What has happened.
   struct Counts {
     int finished = 0, preempted = 0, drafts_right = 0, copies = 0, cached = 0, failed = 0;
+    int passed = 0, discarded = 0;
   };
   const Counts& counts() const { return counts_; }
 
@@ -114,15 +116,19 @@ class Walk {
     propose_drafts();
     const auto generating = ids_of_generating();
     const size_t running_before = scheduler_.running().size();
+    const auto waiting = ids_of_waiting();
+    ++num_plans_;
     const StepPlan& plan = scheduler_.plan();
     check();
     ASSERT_EQ(find_violation(plan, take_snapshot(scheduler_)), std::nullopt);
     check_nobody_is_held_up(plan, generating);
+    check_nobody_is_passed_over_for_long(waiting);
     if (scheduler_.running().size() < running_before) ++counts_.preempted;
     if (plan.rows.empty()) return;
     const auto accepted = compute(plan);
     if (pick(0, 20) == 0) return fail(plan);
     if (pick(0, 7) == 0) finish_one();  // Cancelled while the step ran.
+    if (pick(0, 12) == 0) discard_one(plan);
     scheduler_.commit(plan, accepted);
     check();
     std::vector<SequenceId> done;
@@ -153,11 +159,41 @@ class Walk {
     }
   }
 
+  std::set<SequenceId> ids_of_waiting() const {
+    std::set<SequenceId> ids;
+    for (const auto& sequence : scheduler_.waiting()) ids.insert(sequence->id);
+    return ids;
+  }
+
+  // Whoever has started is behind nobody who could have and has waited for too long.
+  void check_nobody_is_passed_over_for_long(const std::set<SequenceId>& waiting) {
+    for (const auto& started : scheduler_.running()) {
+      if (!waiting.contains(started->id)) continue;
+      for (const auto& passed : scheduler_.waiting()) {
+        if (!waiting.contains(passed->id) || started->before(*passed)) continue;
+        const Sequence* leader = passed->leader ? scheduler_.find(*passed->leader) : nullptr;
+        if (leader && !leader->prompt_computed()) continue;
+        EXPECT_FALSE(passed->was_preempted);
+        EXPECT_LE(num_plans_ - passed->arrival, options_.max_steps_passed_over);
+        ++counts_.passed;
+      }
+    }
+  }
+
   // As the engine does with a step that fails.
   void fail(const StepPlan& plan) {
     ++counts_.failed;
     for (const PlanRow& row : plan.rows) scheduler_.finish(row.sequence);
     for (const BlockCopy& copy : plan.copies) scheduler_.finish(copy.sequence);
+    check();
+  }
+
+  // As the engine does with an answer that gets no number.
+  void discard_one(const StepPlan& plan) {
+    const PlanRow& row =
+        plan.rows[static_cast<size_t>(pick(0, static_cast<int>(plan.rows.size()) - 1))];
+    scheduler_.discard(row.sequence);
+    ++counts_.discarded;
     check();
   }
 
@@ -210,6 +246,7 @@ class Walk {
   StepArrays arrays_;
   std::vector<std::vector<TokenId>> sampled_;  // [rows]
   SequenceId next_id_ = 1;
+  int64_t num_plans_ = 0;
   Counts counts_;
 };
 
@@ -230,6 +267,7 @@ TEST(SchedulerSimulation, RandomWalksHoldTheInvariantsAndLeakNothing) {
     sum.finished += counts.finished, sum.preempted += counts.preempted;
     sum.drafts_right += counts.drafts_right, sum.copies += counts.copies;
     sum.cached += counts.cached, sum.failed += counts.failed;
+    sum.passed += counts.passed, sum.discarded += counts.discarded;
     ASSERT_FALSE(HasFailure());
   }
   // The walks do go where it is interesting.
@@ -239,6 +277,8 @@ TEST(SchedulerSimulation, RandomWalksHoldTheInvariantsAndLeakNothing) {
   EXPECT_GT(sum.copies, walks / 8);
   EXPECT_GT(sum.cached, walks);
   EXPECT_GT(sum.failed, walks / 8);
+  EXPECT_GT(sum.passed, walks / 8);
+  EXPECT_GT(sum.discarded, walks / 8);
 }
 
 }  // namespace

@@ -29,6 +29,7 @@ struct Sequence {
   int logits_from = std::numeric_limits<int>::max();
 
   // Set by the scheduler.
+  int64_t arrival = 0;          // The step.
   int64_t turn = 0;             // Lower is served before: the step of arrival and the priority.
   int computed = 0;             // The first tokens, whose keys and values lie in `blocks`.
   std::vector<BlockId> blocks;  // Position p lies in block p / block_size.
