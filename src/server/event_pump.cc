@@ -89,7 +89,14 @@ void EventPump::run() {
 void EventPump::serve(Place& place, bool cancels) {
   try {
     if (cancels) place.task_->cancel();
-    if (place.task_->advance()) return;
+    switch (place.task_->advance()) {
+      case Task::Progress::kWaits:
+        return;
+      case Task::Progress::kHasMore:
+        return place.wake();
+      case Task::Progress::kDone:
+        break;
+    }
   } catch (const std::exception& error) {
     log_error("a request was given up: {}", error.what());
   }

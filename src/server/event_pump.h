@@ -1,5 +1,5 @@
 // One thread that carries the engines' events to those who asked: a task is woken when something
-// has come for it and takes all there is.
+// has come for it and takes it, by turns with the others.
 #pragma once
 
 #include <list>
@@ -13,8 +13,10 @@ class EventPump {
   class Task {
    public:
     virtual ~Task() = default;
-    // Takes what has come. False once the task is done; one that throws is done too, and dies.
-    virtual bool advance() = 0;
+    enum class Progress { kWaits, kHasMore, kDone };
+    // Takes some of what has come, not for long: others wait. kHasMore: is called again after them.
+    // One that is done dies, and so does one that throws.
+    virtual Progress advance() = 0;
     // Nobody wants the rest; advance() is called until it is done.
     virtual void cancel() = 0;
   };

@@ -16,10 +16,10 @@ class CountedTask final : public EventPump::Task {
   CountedTask(std::atomic<int>& looks, int max_looks, bool throws = false)
       : looks_(looks), max_looks_(max_looks), throws_(throws) {}
 
-  bool advance() override {
+  Progress advance() override {
     const bool is_done = ++looks_ == max_looks_;
     if (is_done && throws_) throw std::bad_alloc();
-    return !is_done;
+    return is_done ? Progress::kDone : Progress::kWaits;
   }
   void cancel() override { looks_ = 100; }
 
@@ -62,6 +62,32 @@ TEST(EventPump, ATaskThatComesAfterItsCancelIsCancelled) {
   pump.add(place, std::make_unique<CountedTask>(looks, 101));
   await_tasks(pump, 0);
   EXPECT_EQ(looks, 101);
+}
+
+// Has always more.
+class EndlessTask final : public EventPump::Task {
+ public:
+  explicit EndlessTask(std::atomic<int>& looks) : looks_(looks) {}
+  Progress advance() override {
+    ++looks_;
+    return Progress::kHasMore;
+  }
+  void cancel() override {}
+
+ private:
+  std::atomic<int>& looks_;
+};
+
+TEST(EventPump, ATaskThatAlwaysHasMoreKeepsNobodyWaiting) {
+  std::atomic<int> endless_looks = 0, looks = 0;
+  EventPump pump;
+  const auto endless = pump.reserve(), other = pump.reserve();
+  pump.add(endless, std::make_unique<EndlessTask>(endless_looks));
+  await(endless_looks, 2);  // Nobody has woken it a second time.
+  pump.add(other, std::make_unique<CountedTask>(looks, 2));
+  await(looks, 1);
+  other->wake();
+  await_tasks(pump, 1);
 }
 
 TEST(EventPump, TasksThatAreLeftDieWithIt) {

@@ -6,6 +6,10 @@
 namespace trtmc {
 namespace {
 
+// A task takes so many before it is another one's turn: what a step gives to a request of 128
+// answers.
+constexpr int kMostEvents = 128;
+
 class GenerationTask final : public EventPump::Task {
  public:
   GenerationTask(std::shared_ptr<Exchange> exchange, GenerationJob job,
@@ -24,13 +28,13 @@ class GenerationTask final : public EventPump::Task {
     exchange_->note_model(model_->name);
   }
 
-  bool advance() override {
+  Progress advance() override {
     try {
       return take_events();
     } catch (...) {  // No memory, say: the others go on.
       stopwatch_.ended(FinishReason::kError);
       fail();
-      return false;
+      return Progress::kDone;
     }
   }
 
@@ -54,9 +58,9 @@ class GenerationTask final : public EventPump::Task {
     }
   }
 
-  // False once all have ended.
-  bool take_events() {
+  Progress take_events() {
     if (!std::exchange(has_begun_, true)) writer_->begin();
+    int num_events = 0;
     bool all_ended = true;
     for (size_t i = 0; i < prompts_.size(); ++i) {
       Prompt& prompt = prompts_[i];
@@ -64,17 +68,19 @@ class GenerationTask final : public EventPump::Task {
         if (event->finish == FinishReason::kError) {
           writer_->fail(api_error(Error(event->error_code, event->error)));
           stopwatch_.ended(FinishReason::kError);
-          return false;  // The other streams die, which cancels them.
+          return Progress::kDone;  // The other streams die, which cancels them.
         }
         if (std::exchange(prompt.scores_wanted, false)) {
           writer_->score_prompt(static_cast<int>(i), prompt.stream.prompt_scores());
         }
         take(prompt.first_choice + static_cast<int>(event->choice), std::move(*event));
+        if (++num_events == kMostEvents) return Progress::kHasMore;
       }
       all_ended = all_ended && prompt.stream.has_ended();
     }
-    if (all_ended) end();
-    return !all_ended;
+    if (!all_ended) return Progress::kWaits;
+    end();
+    return Progress::kDone;
   }
 
   void take(int choice, TokenEvent event) {
