@@ -38,13 +38,23 @@ AnswerObject::AnswerObject(std::string_view id_prefix, std::string_view object,
   head_.pop_back();
 }
 
-std::string AnswerObject::with(Json::Array choices, const Json& usage,
+std::string AnswerObject::with(std::string_view choices, const Json& usage,
                                bool shows_null_usage) const {
   std::string text = head_;
-  text += ",\"choices\":";
-  text += Json(std::move(choices)).dump();
+  text += ",\"choices\":[";
+  text += choices;
+  text += ']';
   if (shows_null_usage || !usage.is_null()) text += ",\"usage\":" + usage.dump();
   text += '}';
+  return text;
+}
+
+std::string choice_text(const Json& head, std::string_view logprobs, const Json& finish) {
+  std::string text = head.dump();
+  text.pop_back();
+  text += ",\"logprobs\":";
+  text += logprobs.empty() ? "null" : logprobs;
+  text += ",\"finish_reason\":" + finish.dump() + '}';
   return text;
 }
 
@@ -61,12 +71,16 @@ Json usage_json(const Usage& usage) {
 
 void WholeAnswer::end(const AnswerObject& object, const Json& usage, bool is_cut_off) {
   if (is_cut_off) return fail(cut_off_error());
-  exchange_->respond(
-      text_response(200, "application/json", object.with(std::move(choices_), usage)));
+  std::string choices;
+  for (std::string& choice : choices_) {
+    if (!choices.empty()) choices += ',';
+    choices += std::exchange(choice, {});  // Not all of them twice.
+  }
+  exchange_->respond(text_response(200, "application/json", object.with(choices, usage)));
 }
 
-void StreamedAnswer::send(const AnswerObject& object, Json choice) {
-  events_.send(object.with({std::move(choice)}, {}, fields_.include_usage));
+void StreamedAnswer::send(const AnswerObject& object, std::string_view choice) {
+  events_.send(object.with(choice, {}, fields_.include_usage));
 }
 
 void StreamedAnswer::end(const AnswerObject& object, const Json& usage, bool is_cut_off) {

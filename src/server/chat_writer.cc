@@ -30,20 +30,12 @@ Json call_json(const ToolCall& call, const std::string& arguments) {
   return json;
 }
 
-Json logprobs_json(Json::Array tokens) {
-  Json json;
-  json.set("content", std::move(tokens));
-  json.set("refusal", Json());
-  return json;
-}
-
-Json choice_json(int index, std::string_view part_name, Json part, Json logprobs, Json finish) {
+std::string choice_json(int index, std::string_view part_name, Json part, std::string_view logprobs,
+                        const Json& finish) {
   Json json;
   json.set("index", index);
   json.set(part_name, std::move(part));
-  json.set("logprobs", std::move(logprobs));
-  json.set("finish_reason", std::move(finish));
-  return json;
+  return choice_text(json, logprobs, finish);
 }
 
 // What both kinds of answers keep count of.
@@ -81,13 +73,13 @@ class WholeChatWriter final : public ChatWriter {
   WholeChatWriter(std::shared_ptr<Exchange> exchange, ChatAnswerOptions options)
       : ChatWriter(std::move(options), "chat.completion"),
         answer_(std::move(exchange), options_.num_choices),
-        tokens_(static_cast<size_t>(options_.num_choices)) {}
+        logprobs_(static_cast<size_t>(options_.num_choices)) {}
 
   void begin() override {}
 
   void add(int choice, const Delta& delta) override {
     if (!options_.logprobs || !delta.token) return;
-    tokens_[static_cast<size_t>(choice)].push_back(chat_token_json(tokenizer(), *delta.token));
+    logprobs_[static_cast<size_t>(choice)].add(tokenizer(), *delta.token);
   }
 
   void end_choice(int choice, const Answer& answer) override {
@@ -117,13 +109,14 @@ class WholeChatWriter final : public ChatWriter {
     return json;
   }
 
-  Json logprobs(int choice) {
+  // No longer kept from now on.
+  std::string logprobs(int choice) {
     if (!options_.logprobs) return {};
-    return logprobs_json(std::move(tokens_[static_cast<size_t>(choice)]));
+    return std::exchange(logprobs_[static_cast<size_t>(choice)], {}).json();
   }
 
   WholeAnswer answer_;
-  std::vector<Json::Array> tokens_;  // [choice]; none unless asked for.
+  std::vector<ChatLogprobs> logprobs_;  // [choice]
 };
 
 class StreamedChatWriter final : public ChatWriter {
@@ -145,12 +138,14 @@ class StreamedChatWriter final : public ChatWriter {
     Json text = Json::Object();
     if (!delta.content.empty()) text.set("content", delta.content);
     set_reasoning(text, delta.reasoning);
-    Json logprobs;
+    std::string logprobs;
     if (options_.logprobs && delta.token) {
-      logprobs = logprobs_json({chat_token_json(tokenizer(), *delta.token)});
+      ChatLogprobs one;
+      one.add(tokenizer(), *delta.token);
+      logprobs = one.json();
     }
-    const bool says_something = !text.object()->empty() || !logprobs.is_null();
-    if (says_something) send(choice, std::move(text), std::move(logprobs));
+    const bool says_something = !text.object()->empty() || !logprobs.empty();
+    if (says_something) send(choice, std::move(text), logprobs);
     for (const ToolCall& call : delta.tool_calls) add_call(choice, call);
   }
 
@@ -183,9 +178,8 @@ class StreamedChatWriter final : public ChatWriter {
     send_part(std::move(arguments));
   }
 
-  void send(int choice, Json delta, Json logprobs = {}, Json finish = {}) {
-    answer_.send(object_, choice_json(choice, "delta", std::move(delta), std::move(logprobs),
-                                      std::move(finish)));
+  void send(int choice, Json delta, std::string_view logprobs = {}, const Json& finish = {}) {
+    answer_.send(object_, choice_json(choice, "delta", std::move(delta), logprobs, finish));
   }
 
   StreamedAnswer answer_;

@@ -33,10 +33,8 @@ CompletionPrompt text_prompt(const JsonCursor& prompt, const EngineModel& model)
 }
 
 CompletionPrompt id_prompt(const JsonCursor& prompt, const EngineModel& model) {
-  CompletionPrompt result{.field = prompt.path(), .ids = {}, .text = {}};
-  for (const JsonCursor& id : prompt.elements()) {
-    result.ids.push_back(static_cast<TokenId>(id.integer_in(0, model.vocab_size - 1)));
-  }
+  CompletionPrompt result{
+      .field = prompt.path(), .ids = read_ids(prompt, model.vocab_size), .text = {}};
   if (!model.tokenizer) return result;
   try {
     result.text = replace_invalid_utf8(model.tokenizer->decode(result.ids, false));
@@ -53,12 +51,21 @@ CompletionPrompt one_prompt(const JsonCursor& prompt, const EngineModel& model) 
       fmt::format("{}, expected a text or an array of token ids", prompt.json().kind_name()));
 }
 
-// A text, ids, or an array of either.
-std::vector<CompletionPrompt> read_prompts(const JsonCursor& prompt, const EngineModel& model) {
+// Before any of them is looked at: there may be millions.
+void check_number_of_answers(const JsonCursor& prompts, size_t num_prompts, int n) {
+  if (num_prompts * static_cast<size_t>(n) <= kMostAnswers) return;
+  prompts.fail(fmt::format("{} prompts with {} answers each, expected up to {} answers",
+                           num_prompts, n, kMostAnswers));
+}
+
+// A text, ids, or an array of either; `n` answers to each.
+std::vector<CompletionPrompt> read_prompts(const JsonCursor& prompt, const EngineModel& model,
+                                           int n) {
   std::vector<CompletionPrompt> prompts;
   const Json::Array* const list = prompt.json().array();
   const bool is_one =
       list == nullptr || (!list->empty() && !list->front().string() && !list->front().array());
+  check_number_of_answers(prompt, is_one ? 1 : list->size(), n);
   if (is_one) {
     prompts.push_back(one_prompt(prompt, model));
   } else {
@@ -72,13 +79,6 @@ std::vector<CompletionPrompt> read_prompts(const JsonCursor& prompt, const Engin
     throw FieldError(ErrorCode::kInvalidArgument, read.field, "no tokens, expected at least one");
   }
   return prompts;
-}
-
-void check_number_of_answers(const JsonCursor& prompt, const CompletionRequest& request) {
-  const size_t count = request.prompts.size() * static_cast<size_t>(request.sampling.n);
-  if (count <= kMostAnswers) return;
-  prompt.fail(fmt::format("{} prompts with {} answers each, expected up to {} answers",
-                          request.prompts.size(), request.sampling.n, kMostAnswers));
 }
 
 // Each token of a prompt that is echoed with its alternatives is some 30 bytes for each of them, in
@@ -102,8 +102,7 @@ CompletionRequest read_completion_request(const JsonCursor& request, const Engin
   CompletionRequest result;
   result.sampling = read_sampling_fields(request, model.vocab_size);
   const JsonCursor prompt = required(request, "prompt");
-  result.prompts = read_prompts(prompt, model);
-  check_number_of_answers(prompt, result);
+  result.prompts = read_prompts(prompt, model, result.sampling.n);
   result.echo = optional_flag(request, "echo");
   result.logprobs = optional_int(request, "logprobs", 0, kMostLogprobs);
   if (result.logprobs) need_tokenizer(request.at("logprobs"), model);

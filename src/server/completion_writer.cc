@@ -8,13 +8,12 @@
 namespace trtmc {
 namespace {
 
-Json choice_json(int index, std::string text, Json logprobs, Json finish) {
+std::string choice_json(int index, std::string text, std::string_view logprobs,
+                        const Json& finish) {
   Json json;
   json.set("text", std::move(text));
   json.set("index", index);
-  json.set("logprobs", std::move(logprobs));
-  json.set("finish_reason", std::move(finish));
-  return json;
+  return choice_text(json, logprobs, finish);
 }
 
 // What both kinds of answers need: where a choice's tokens stand in its text.
@@ -87,8 +86,9 @@ class WholeCompletionWriter final : public CompletionWriter {
 
   void score_prompt(int prompt, const PromptScores& scores) override {
     const auto first = static_cast<size_t>(first_choice(prompt));
-    for (size_t i = 0; i < static_cast<size_t>(options_.n); ++i) {
-      add_prompt(logprobs_[first + i], prompt, scores);
+    add_prompt(logprobs_[first], prompt, scores);
+    for (size_t i = 1; i < static_cast<size_t>(options_.n); ++i) {
+      logprobs_[first + i] = logprobs_[first];
     }
   }
 
@@ -101,9 +101,13 @@ class WholeCompletionWriter final : public CompletionWriter {
   void end_choice(int choice, const Answer& answer) override {
     std::string text = options_.echo ? prompt_of(choice).text : "";
     if (!options_.is_empty) text += answer.content;
-    Json logprobs;
-    if (options_.logprobs) logprobs = logprobs_[static_cast<size_t>(choice)].json();
-    answer_.set(choice, choice_json(choice, std::move(text), std::move(logprobs), finish(answer)));
+    std::string logprobs;
+    if (options_.logprobs) {  // No longer kept from now on.
+      logprobs =
+          std::exchange(logprobs_[static_cast<size_t>(choice)], CompletionLogprobs(tokenizer()))
+              .json();
+    }
+    answer_.set(choice, choice_json(choice, std::move(text), logprobs, finish(answer)));
   }
 
   void end(const Usage& total) override { answer_.end(object_, usage(total), cut_off_); }
@@ -136,8 +140,9 @@ class StreamedCompletionWriter final : public CompletionWriter {
   void score_prompt(int prompt, const PromptScores& scores) override {
     CompletionLogprobs logprobs(tokenizer());
     add_prompt(logprobs, prompt, scores);
+    const std::string json = logprobs.json();
     for (int i = 0; i < options_.n; ++i) {
-      send(first_choice(prompt) + i, prompt_of(first_choice(prompt)).text, logprobs.json());
+      send(first_choice(prompt) + i, prompt_of(first_choice(prompt)).text, json);
     }
   }
 
@@ -148,8 +153,8 @@ class StreamedCompletionWriter final : public CompletionWriter {
   void add_stop_token(int choice, const Token& token) override { add_piece(choice, "", &token); }
 
   void end_choice(int choice, const Answer& answer) override {
-    Json reason = finish(answer);
-    if (answer.finish != FinishReason::kCancelled) send(choice, "", {}, std::move(reason));
+    const Json reason = finish(answer);
+    if (answer.finish != FinishReason::kCancelled) send(choice, "", {}, reason);
   }
 
   void end(const Usage& total) override { answer_.end(object_, usage(total), cut_off_); }
@@ -158,18 +163,17 @@ class StreamedCompletionWriter final : public CompletionWriter {
  private:
   void add_piece(int choice, const std::string& text, const Token* token) {
     if (options_.is_empty) return;
-    Json logprobs;
+    std::string logprobs;
     if (options_.logprobs && token != nullptr) {
       CompletionLogprobs one(tokenizer());
       add_token(one, choice, *token);
       logprobs = one.json();
     }
-    if (!text.empty() || !logprobs.is_null()) send(choice, text, std::move(logprobs));
+    if (!text.empty() || !logprobs.empty()) send(choice, text, logprobs);
   }
 
-  void send(int choice, std::string text, Json logprobs, Json finish = {}) {
-    answer_.send(object_,
-                 choice_json(choice, std::move(text), std::move(logprobs), std::move(finish)));
+  void send(int choice, std::string text, std::string_view logprobs, const Json& finish = {}) {
+    answer_.send(object_, choice_json(choice, std::move(text), logprobs, finish));
   }
 
   StreamedAnswer answer_;

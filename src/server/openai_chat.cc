@@ -24,6 +24,7 @@ GenerationJob chat_job(std::shared_ptr<Exchange> exchange, std::shared_ptr<Serve
   job.parser = question.parser;
   job.requests.push_back(
       make_request(loaded.bundle().manifest(), request.sampling, std::move(question.ids)));
+  if (!request.stream.stream) check_kept_logprobs(loaded, job.requests);
   job.writer =
       make_chat_writer(std::move(exchange), {.model = std::move(model),
                                              .parser = std::move(*question.parser),

@@ -22,6 +22,7 @@ GenerationJob completion_job(std::shared_ptr<Exchange> exchange, std::shared_ptr
     job.requests.push_back(make_request(loaded.bundle().manifest(), request.sampling, prompt.ids));
     job.requests.back().echo_logprobs = request.echo && request.logprobs;
   }
+  if (!request.stream.stream) check_kept_logprobs(loaded, job.requests);
   job.writer =
       make_completion_writer(std::move(exchange), {.model = std::move(model),
                                                    .prompts = std::move(request.prompts),

@@ -63,6 +63,22 @@ std::optional<std::string> optional_text(const JsonCursor& request, std::string_
   return value->string();
 }
 
+std::vector<TokenId> read_ids(const JsonCursor& tokens, int num_ids) {
+  const Json::Array* const array = tokens.json().array();
+  if (array == nullptr) tokens.elements();  // Says what it is.
+  std::vector<TokenId> ids;
+  ids.reserve(array->size());
+  for (const Json& element : *array) {
+    const auto path = [&] { return fmt::format("{}[{}]", tokens.path(), ids.size()); };
+    const int64_t* const id = element.integer();
+    ids.push_back(
+        static_cast<TokenId>(id != nullptr && *id >= 0 && *id < num_ids
+                                 ? *id
+                                 : JsonCursor(element, path()).integer_in(0, num_ids - 1)));
+  }
+  return ids;
+}
+
 void refuse_unsupported(const JsonCursor& request, std::span<const UnsupportedField> fields) {
   for (const auto& [name, harmless] : fields) {
     const auto field = request.find_set(name);

@@ -7,8 +7,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json.h"
+#include "base/token.h"
 #include "server/http_message.h"
 #include "server/model_catalogue.h"
 
@@ -26,6 +28,10 @@ bool optional_flag(const JsonCursor& request, std::string_view field, bool other
 std::optional<int> optional_int(const JsonCursor& request, std::string_view field, int low,
                                 int high);
 std::optional<std::string> optional_text(const JsonCursor& request, std::string_view field);
+
+// An array of token ids, each less than `num_ids`. Without a cursor for each, of which there may be
+// millions.
+std::vector<TokenId> read_ids(const JsonCursor& tokens, int num_ids);
 
 // A field whose meaning the server does not have. Ignoring it would give another answer than the
 // one asked for, unless its value is `harmless`, which is JSON; empty: no value is.

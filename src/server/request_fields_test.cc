@@ -341,6 +341,34 @@ TEST(RequestFields, TheLogprobsOfAnEchoHaveALimit) {
   EXPECT_EQ(refused_field(request), "prompt");
 }
 
+TEST(RequestFields, TheLogprobsOfAWholeAnswerHaveALimit) {
+  Json chat = chat_request(), completion = completion_request();
+  chat.set("logprobs", true);
+  chat.set("top_logprobs", 20);
+  completion.set("logprobs", 20);
+  for (Json* request : {&chat, &completion}) {
+    request->set("n", 128);
+    // 21 for each token, 128 times: 1489 are more than four millions.
+    request->set("max_tokens", 1489);
+    EXPECT_EQ(refused_field(*request), "logprobs");
+  }
+  // A stream keeps none.
+  chat.set("stream", true);
+  const auto exchange = send(chat);
+  exchange->await_pieces(1);
+  EXPECT_TRUE(exchange->is_stream());
+  exchange->leave();
+}
+
+TEST(RequestFields, PromptsAreCountedBeforeTheyAreRead) {
+  Json request = completion_request();
+  // Were the first one read its kind would be wrong.
+  request.set("prompt", Json(Json::Array(129, Json(Json::Array{Json()}))));
+  EXPECT_EQ(refused_field(request), "prompt");
+  request.set("prompt", Json(Json::Array(128, Json(Json::Array{Json()}))));
+  EXPECT_EQ(refused_field(request), "prompt[0][0]");
+}
+
 TEST(RequestFields, QuotesAreShort) {
   Json request = completion_request();
   request.set("model", std::string(100'000, 'x'));

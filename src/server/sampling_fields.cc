@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <string>
@@ -90,11 +91,7 @@ std::vector<std::string> read_stop(const JsonCursor& stop) {
 
 std::vector<TokenId> read_stop_ids(const JsonCursor& stop, int vocab_size) {
   if (const Json::Array* ids = stop.json().array()) check_count(stop, ids->size(), kMostStopIds);
-  std::vector<TokenId> ids;
-  for (const JsonCursor& id : stop.elements()) {
-    ids.push_back(static_cast<TokenId>(id.integer_in(0, vocab_size - 1)));
-  }
-  return ids;
+  return read_ids(stop, vocab_size);
 }
 
 std::pair<TokenId, float> read_bias(std::string_view key, const JsonCursor& bias, int vocab_size) {
@@ -189,6 +186,23 @@ GenerationRequest make_request(const Manifest& manifest, const SamplingFields& f
   request.priority = fields.priority;
   request.stop_ids.insert(request.stop_ids.end(), fields.stop_ids.begin(), fields.stop_ids.end());
   return request;
+}
+
+void check_kept_logprobs(const LoadedModel& model, std::span<const GenerationRequest> requests) {
+  int64_t kept = 0;
+  for (const GenerationRequest& request : requests) {
+    if (!request.logprobs) continue;
+    const int room =
+        model.engine_model().longest_sequence() - static_cast<int>(request.prompt.size());
+    const int tokens = request.max_tokens > 0 ? std::min(request.max_tokens, room) : room;
+    kept += int64_t{tokens} * request.n * (*request.logprobs + 1);
+  }
+  if (kept <= kMostKeptLogprobs) return;
+  throw FieldError(ErrorCode::kInvalidArgument, "logprobs",
+                   fmt::format("the answers may have {} of them, expected up to {} without "
+                               "\"stream\": true",
+                               kept, kMostKeptLogprobs),
+                   "ask for fewer tokens, answers or alternatives");
 }
 
 void check_room(const LoadedModel& model, std::string_view field, std::span<const TokenId> prompt) {

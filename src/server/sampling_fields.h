@@ -32,6 +32,13 @@ SamplingFields read_sampling_fields(const JsonCursor& request, int vocab_size);
 GenerationRequest make_request(const Manifest& manifest, const SamplingFields& fields,
                                std::vector<TokenId> prompt);
 
+// How many of the most likely tokens an answer of one piece holds, with the token itself, for each
+// of its tokens: each is some 70 bytes of memory until the answer is sent.
+inline constexpr int64_t kMostKeptLogprobs = 4'000'000;
+
+// Throws a FieldError of "logprobs" if the answers to these requests may have more.
+void check_kept_logprobs(const LoadedModel& model, std::span<const GenerationRequest> requests);
+
 // Throws a ContextLengthError of `field` if `prompt` leaves no room for an answer.
 void check_room(const LoadedModel& model, std::string_view field, std::span<const TokenId> prompt);
 

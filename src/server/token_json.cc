@@ -26,6 +26,11 @@ Json token_json(const Tokenizer& tokenizer, TokenId id, float logprob) {
   return json;
 }
 
+void append(std::string& elements, const Json& json) {
+  if (!elements.empty()) elements += ',';
+  elements += json.dump();
+}
+
 int count_code_points(std::string_view utf8) {
   return static_cast<int>(std::ranges::count_if(
       utf8, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
@@ -33,14 +38,18 @@ int count_code_points(std::string_view utf8) {
 
 }  // namespace
 
-Json chat_token_json(const Tokenizer& tokenizer, const Token& token) {
+void ChatLogprobs::add(const Tokenizer& tokenizer, const Token& token) {
   Json::Array top;
   for (const TokenLogprob& other : token.top) {
     top.push_back(token_json(tokenizer, other.token, other.logprob));
   }
   Json json = token_json(tokenizer, token.id, token.logprob);
   json.set("top_logprobs", std::move(top));
-  return json;
+  append(content_, json);
+}
+
+std::string ChatLogprobs::json() const {
+  return "{\"content\":[" + content_ + "],\"refusal\":null}";
 }
 
 void TextOffset::add(std::string_view bytes) {
@@ -58,30 +67,26 @@ std::string CompletionLogprobs::name(TokenId id) const {
   return text;
 }
 
-void CompletionLogprobs::add_first(TokenId id, int offset) {
-  tokens_.emplace_back(name(id));
-  token_logprobs_.emplace_back();
-  top_logprobs_.emplace_back();
-  text_offset_.emplace_back(offset);
-}
+void CompletionLogprobs::add_first(TokenId id, int offset) { add(id, {}, {}, offset); }
 
 void CompletionLogprobs::add(const Token& token, int offset) {
   Json top;
   for (const TokenLogprob& other : token.top) top.set(name(other.token), shown(other.logprob));
   top.set(name(token.id), shown(token.logprob));  // Though it be none of the most likely.
-  tokens_.emplace_back(name(token.id));
-  token_logprobs_.emplace_back(shown(token.logprob));
-  top_logprobs_.push_back(std::move(top));
-  text_offset_.emplace_back(offset);
+  add(token.id, shown(token.logprob), top, offset);
 }
 
-Json CompletionLogprobs::json() const {
-  Json json;
-  json.set("tokens", tokens_);
-  json.set("token_logprobs", token_logprobs_);
-  json.set("top_logprobs", top_logprobs_);
-  json.set("text_offset", text_offset_);
-  return json;
+void CompletionLogprobs::add(TokenId id, const Json& logprob, const Json& top, int offset) {
+  append(tokens_, name(id));
+  append(token_logprobs_, logprob);
+  append(top_logprobs_, top);
+  append(text_offset_, offset);
+}
+
+std::string CompletionLogprobs::json() const {
+  return fmt::format(
+      R"({{"tokens":[{}],"token_logprobs":[{}],"top_logprobs":[{}],"text_offset":[{}]}})", tokens_,
+      token_logprobs_, top_logprobs_, text_offset_);
 }
 
 }  // namespace trtmc

@@ -12,9 +12,17 @@
 
 namespace trtmc {
 
-// Of a chat: {"token", "bytes", "logprob", "top_logprobs"}, where bytes that are no code points
-// show as U+FFFD in "token".
-Json chat_token_json(const Tokenizer& tokenizer, const Token& token);
+// Of a chat: {"content": [{"token", "bytes", "logprob", "top_logprobs"}, …], "refusal": null},
+// where bytes that are no code points show as U+FFFD in "token". Kept as text, a tenth of what a
+// tree of values takes.
+class ChatLogprobs {
+ public:
+  void add(const Tokenizer& tokenizer, const Token& token);
+  std::string json() const;
+
+ private:
+  std::string content_;  // The array's elements.
+};
 
 // Where tokens begin within a text, in code points. A token that begins within a code point is said
 // to begin where that does.
@@ -38,13 +46,15 @@ class CompletionLogprobs {
   // A token before which there is nothing, so that nothing says how likely it is.
   void add_first(TokenId id, int offset);
   void add(const Token& token, int offset);
-  Json json() const;
+  std::string json() const;
 
  private:
   std::string name(TokenId id) const;
+  void add(TokenId id, const Json& logprob, const Json& top, int offset);
 
   const Tokenizer* tokenizer_;
-  Json::Array tokens_, token_logprobs_, top_logprobs_, text_offset_;
+  // The elements of the arrays, as text.
+  std::string tokens_, token_logprobs_, top_logprobs_, text_offset_;
 };
 
 }  // namespace trtmc

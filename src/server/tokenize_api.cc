@@ -1,7 +1,5 @@
 #include "server/tokenize_api.h"
 
-#include <fmt/format.h>
-
 #include <memory>
 #include <optional>
 #include <string>
@@ -74,23 +72,6 @@ void render(const ModelCatalogue& models, Exchange& exchange) {
   exchange.respond(json_response(200, answer));
 }
 
-// Without a cursor for each element, of which there may be millions.
-std::vector<TokenId> ids_of(const JsonCursor& tokens, int num_ids) {
-  const Json::Array* const array = tokens.json().array();
-  if (array == nullptr) tokens.elements();  // Says what it is.
-  std::vector<TokenId> ids;
-  ids.reserve(array->size());
-  for (const Json& element : *array) {
-    const auto path = [&] { return fmt::format("{}[{}]", tokens.path(), ids.size()); };
-    const int64_t* const id = element.integer();
-    ids.push_back(
-        static_cast<TokenId>(id != nullptr && *id >= 0 && *id < num_ids
-                                 ? *id
-                                 : JsonCursor(element, path()).integer_in(0, num_ids - 1)));
-  }
-  return ids;
-}
-
 void detokenize(const ModelCatalogue& models, Exchange& exchange) {
   const Json json = parse_body(exchange.request());
   const JsonCursor body(json);
@@ -98,8 +79,8 @@ void detokenize(const ModelCatalogue& models, Exchange& exchange) {
   const Tokenizer& tokenizer = model->loaded.tokenizer();
   const bool skip_special = optional_flag(body, "skip_special_tokens", false);
   Json answer;
-  answer.set("prompt",
-             tokenizer.decode(ids_of(required(body, "tokens"), tokenizer.num_ids()), skip_special));
+  answer.set("prompt", tokenizer.decode(read_ids(required(body, "tokens"), tokenizer.num_ids()),
+                                        skip_special));
   exchange.respond(json_response(200, answer));
 }
 
