@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/log.h"
 #include "engine/engine.h"
 
 namespace trtmc {
@@ -58,6 +59,14 @@ ApiError api_error(const Error& error) {
     result.code = "model_not_found";
   }
   if (dynamic_cast<const ContextLengthError*>(&error)) result.code = "context_length_exceeded";
+  return result;
+}
+
+ApiError told_error(const Error& error, const HttpRequest& request) {
+  ApiError result = api_error(error);
+  if (result.status != 500) return result;
+  log_error("{}: {}", request.id, result.message);
+  result.message = fmt::format("the server failed; its log says why, for {}", request.id);
   return result;
 }
 

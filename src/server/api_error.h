@@ -29,6 +29,10 @@ class ContextLengthError : public FieldError {
 // queue is 429, no memory 503, the rest is 500.
 ApiError api_error(const Error& error);
 
+// The same for the client of `request`. What is not its fault, status 500, goes to the log; the
+// client is told the request's id, by which it is found there.
+ApiError told_error(const Error& error, const HttpRequest& request);
+
 // {"error": {"message", "type", "param", "code"}}
 Json to_json(const ApiError& error);
 

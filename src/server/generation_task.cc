@@ -1,7 +1,8 @@
+#include "server/generation_task.h"
+
 #include <utility>
 
 #include "server/answer_stopwatch.h"
-#include "server/generation_task.h"
 
 namespace trtmc {
 namespace {
@@ -52,7 +53,7 @@ class GenerationTask final : public EventPump::Task {
   // Within a catch block.
   void fail() noexcept {
     try {
-      writer_->fail(api_error(current_error()));
+      writer_->fail(told_error(current_error(), exchange_->request()));
     } catch (...) {
       exchange_->fail_for_memory();
     }
@@ -66,7 +67,7 @@ class GenerationTask final : public EventPump::Task {
       Prompt& prompt = prompts_[i];
       while (auto event = prompt.stream.poll()) {
         if (event->finish == FinishReason::kError) {
-          writer_->fail(api_error(Error(event->error_code, event->error)));
+          writer_->fail(told_error(Error(event->error_code, event->error), exchange_->request()));
           stopwatch_.ended(FinishReason::kError);
           return Progress::kDone;  // The other streams die, which cancels them.
         }

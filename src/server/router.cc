@@ -19,9 +19,9 @@ void run(const Handler& handler, const std::shared_ptr<Exchange>& exchange) noex
     try {
       handler(exchange);
     } catch (const Error& error) {
-      exchange->respond(error_response(api_error(error)));
+      exchange->respond(error_response(told_error(error, exchange->request())));
     } catch (...) {
-      exchange->respond(error_response(api_error(current_error())));
+      exchange->respond(error_response(told_error(current_error(), exchange->request())));
     }
   } catch (...) {
     exchange->fail_for_memory();

@@ -1,9 +1,17 @@
 #include "server/router.h"
 
+#include <gmock/gmock.h>
+
+#include "tests/support/captured_log.h"
 #include "tests/support/routes_test.h"
 
 namespace trtmc {
 namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
 
 class RouterTest : public RoutesTest {
  protected:
@@ -40,7 +48,17 @@ TEST_F(RouterTest, ThrownErrorsAreAnswers) {
   EXPECT_EQ(answer("GET", "/fails").body,
             R"({"error":{"message":"colour: red is out","type":"invalid_request_error",)"
             R"("param":"colour","code":null}})");
-  EXPECT_EQ(answer("GET", "/breaks").status, 500);
+}
+
+// Its text may have what is not for clients.
+TEST_F(RouterTest, WhatIsTheServersFaultIsInTheLogAlone) {
+  const CapturedLog log;
+  const HttpResponse response = answer("GET", "/breaks");
+  EXPECT_EQ(response.status, 500);
+  EXPECT_EQ(response.body,
+            R"({"error":{"message":"the server failed; its log says why, for request-1",)"
+            R"("type":"server_error","param":null,"code":null}})");
+  EXPECT_THAT(log.lines(), ElementsAre(AllOf(StartsWith("request-1: "), HasSubstr("a bug"))));
 }
 
 TEST_F(RouterTest, OnlyRoutesWithoutAKeyAnswerWhileItIsClosed) {
