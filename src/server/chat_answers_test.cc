@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <utility>
 
 #include "api/question.h"
@@ -307,12 +308,19 @@ TEST_F(ChatAnswers, LogprobsComeForEveryTokenAlsoOfTextThatIsHeldBack) {
   EXPECT_EQ(choice.logprobs.size(), model().tokenizer().encode(text).size());
 }
 
+// OpenAI: "-9999.0 is used to signify that the token is very unlikely".
 TEST_F(ChatAnswers, AnImpossibleTokenHasALogprobThatJsonCanSay) {
-  // The others share what exp(-30) leaves them.
+  model().set_other_logits(-std::numeric_limits<float>::infinity());
   const ChatChoice choice = answer("Yes.", with(R"({"logprobs": true, "top_logprobs": 20})"));
+  model().set_other_logits(0);
+  ASSERT_FALSE(choice.logprobs.empty());
   for (const Json& token : choice.logprobs) {
-    for (const JsonCursor& other : JsonCursor(token).at("top_logprobs").elements()) {
-      EXPECT_GE(other.at("logprob").number(), -9999);
+    EXPECT_EQ(JsonCursor(token).at("logprob").number(), 0);
+    const auto others = JsonCursor(token).at("top_logprobs").elements();
+    ASSERT_THAT(others, SizeIs(20));
+    EXPECT_EQ(others[0].at("logprob").number(), 0);
+    for (size_t i = 1; i < others.size(); ++i) {
+      EXPECT_EQ(others[i].at("logprob").number(), -9999);
     }
   }
 }

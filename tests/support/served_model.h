@@ -96,6 +96,9 @@ class ScriptedServer {
   }
   TokenId end_of_turn() const { return *tokenizer().find("<|im_end|>"); }
 
+  // Of the tokens that are not the script's, which have 30.
+  void set_other_logits(float logit) { other_logit_ = logit; }
+
   FakeExecutor& executor() { return executor_; }
   const CountingObserver& observer() const { return *observer_; }
 
@@ -108,13 +111,14 @@ class ScriptedServer {
     // The first logits that are asked for are those behind the prompt.
     size_t none = 0;
     prompt_size_.compare_exchange_strong(none, ids.size());
-    std::vector<float> result(kVocabulary);
+    std::vector<float> result(kVocabulary, other_logit_);
     const size_t next = ids.size() - prompt_size_;
     if (next < script_.size()) result[static_cast<size_t>(script_[next])] = 30;
     return result;
   }
 
   std::vector<TokenId> script_;
+  float other_logit_ = 0;
   std::atomic<size_t> prompt_size_ = 0;
   FakeExecutor executor_{kVocabulary, kLimits,
                          [this](std::span<const TokenId> ids) { return logits(ids); }};
