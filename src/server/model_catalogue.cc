@@ -57,6 +57,7 @@ std::shared_ptr<ServedModel> ModelCatalogue::find(std::string_view name) const {
 }
 
 void ModelCatalogue::put(std::shared_ptr<ServedModel> model) {
+  model = reaper_.in_care(std::move(model));
   std::shared_ptr<ServedModel> old;  // Declared first: it dies after the lock is free.
   const std::lock_guard lock(mutex_);
   for (auto& present : models_) {

@@ -13,10 +13,13 @@
 #include "engine/engine.h"
 #include "engine/loaded_model.h"
 #include "server/generation_observer.h"
+#include "server/reaper.h"
 
 namespace trtmc {
 
 // A model that answers. Shared by those whom it answers: it lives until the last of them is done.
+// One that has been in a catalogue dies on a thread of the catalogue's: that takes as long as the
+// step that runs and as giving back gigabytes.
 struct ServedModel {
   // Throws what LoadedModel and Engine throw. `executor`, if any, computes in the place of the
   // bundle's own.
@@ -82,6 +85,7 @@ class ModelCatalogue {
   Reload reload();
 
  private:
+  Reaper reaper_;            // Dies last.
   std::mutex reload_mutex_;  // One at a time.
   mutable std::mutex mutex_;
   Models models_;
