@@ -8,6 +8,10 @@ namespace trtmc {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
+inline double seconds_between(SteadyTime start, SteadyTime end) {
+  return std::chrono::duration<double>(end - start).count();
+}
+
 inline double milliseconds_between(SteadyTime start, SteadyTime end) {
   return std::chrono::duration<double, std::milli>(end - start).count();
 }

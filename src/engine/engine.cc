@@ -121,10 +121,10 @@ void Engine::Impl::serve() noexcept {
     end_cancelled();
     step();
     sweep();
-  } catch (...) {  // Not a step that failed, which is dealt with there.
-    const Error error = current_error();
-    log_error("the engine failed: {}", error.what());
-    lose(error.what());
+  } catch (const std::exception& error) {
+    lose(error.what());  // Not a step that failed, which is dealt with there.
+  } catch (...) {
+    lose("something that is no exception was thrown");
   }
 }
 
@@ -211,6 +211,7 @@ void Engine::Impl::end_all(FinishReason reason, std::string_view error) {
 }
 
 void Engine::Impl::lose(std::string_view why) {
+  log_error("the engine has lost its device: {}", why);
   {
     const std::lock_guard lock(mailbox->mutex);
     set_error(mailbox->lost, why);
@@ -231,6 +232,7 @@ void Engine::Impl::step() {
   const StepPlan& plan = scheduler.plan();
   if (plan.rows.empty()) return;
   for (const PlanRow& row : plan.rows) leave_queue(run_of(row.sequence));
+  counter.begin_step();
   try {
     const Logits& logits = compute(plan);
     score_prompts(plan, logits);

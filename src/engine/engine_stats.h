@@ -14,6 +14,9 @@ struct EngineStats {
   int kv_blocks_used = 0;     // Held by sequences.
   int kv_blocks_cached = 0;   // Held by the prefix cache alone: free as soon as they are needed.
   int block_size = 0;         // Tokens a KV block.
+  double step_seconds = 0;    // For so long the step has run that runs; 0: none does.
+  int failed_in_row = 0;      // The last steps, of which none has gone well.
+  double seconds_since_failure = 0;  // Of the last of these.
 
   // Since the engine started. A step that fails counts as one, and for nothing else.
   int64_t steps = 0;

@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "engine/engine.h"
-#include "engine/request_run.h"
 
 namespace trtmc {
 

@@ -14,8 +14,21 @@ size_t batch_size_index(size_t num_sequences) {
 
 }  // namespace
 
+void StatsCounter::begin_step() {
+  const std::lock_guard lock(mutex_);
+  step_begin_ = std::chrono::steady_clock::now();
+}
+
+void StatsCounter::count_failed_step() {
+  ++counts_.failed_steps;
+  ++counts_.failed_in_row;
+  const std::lock_guard lock(mutex_);
+  last_failure_ = std::chrono::steady_clock::now();
+}
+
 void StatsCounter::count_step(const StepPlan& plan, std::span<const TokenDraws::Draw> draws) {
   ++counts_.steps;
+  counts_.failed_in_row = 0;
   ++counts_.steps_by_batch_size[batch_size_index(plan.rows.size())];
   counts_.step_sequences += static_cast<int64_t>(plan.rows.size());
   for (const PlanRow& row : plan.rows) {
@@ -44,11 +57,16 @@ void StatsCounter::publish(const Scheduler& scheduler) {
   counts_.preemptions = scheduler.num_preemptions();
   const std::lock_guard lock(mutex_);
   published_ = counts_;
+  step_begin_.reset();
 }
 
 EngineStats StatsCounter::read() const {
+  const SteadyTime now = std::chrono::steady_clock::now();
   const std::lock_guard lock(mutex_);
-  return published_;
+  EngineStats stats = published_;
+  if (step_begin_) stats.step_seconds = seconds_between(*step_begin_, now);
+  if (stats.failed_in_row > 0) stats.seconds_since_failure = seconds_between(last_failure_, now);
+  return stats;
 }
 
 }  // namespace trtmc

@@ -1,10 +1,12 @@
-// Counts what an engine's thread does, for others to read. A step costs one lock that hardly
+// Counts what an engine's thread does, for others to read. A step costs two locks that hardly
 // anybody else wants, and no allocation.
 #pragma once
 
 #include <mutex>
+#include <optional>
 #include <span>
 
+#include "base/clock.h"
 #include "engine/engine_stats.h"
 #include "engine/scheduler.h"
 #include "engine/token_draws.h"
@@ -13,9 +15,11 @@ namespace trtmc {
 
 class StatsCounter {
  public:
-  // By the engine's thread, between the draws and the commit of a plan.
+  // By the engine's thread, as all but read(): a step starts. It has ended with publish().
+  void begin_step();
+  // Between the draws and the commit of a plan.
   void count_step(const StepPlan& plan, std::span<const TokenDraws::Draw> draws);
-  void count_failed_step() { ++counts_.failed_steps; }
+  void count_failed_step();
 
   // Shows what has been counted, and what the scheduler has now.
   void publish(const Scheduler& scheduler);
@@ -26,7 +30,9 @@ class StatsCounter {
  private:
   EngineStats counts_;  // Of the engine's thread.
 
-  mutable std::mutex mutex_;
+  mutable std::mutex mutex_;  // Guards what follows.
+  std::optional<SteadyTime> step_begin_;
+  SteadyTime last_failure_;
   EngineStats published_;
 };
 

@@ -3,13 +3,6 @@
 #include <utility>
 
 namespace trtmc {
-namespace {
-
-double seconds_between(SteadyTime start, SteadyTime end) {
-  return std::chrono::duration<double>(end - start).count();
-}
-
-}  // namespace
 
 AnswerStopwatch::AnswerStopwatch(std::shared_ptr<GenerationObserver> observer)
     : observer_(std::move(observer)), begin_(std::chrono::steady_clock::now()) {}

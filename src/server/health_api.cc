@@ -1,5 +1,7 @@
 #include "server/health_api.h"
 
+#include <fmt/format.h>
+
 #include <string>
 #include <utility>
 
@@ -12,12 +14,30 @@ struct Health {
   std::string reason;
 };
 
-Health of_engines(const ModelCatalogue& models) {
+Health of_engines(const ModelCatalogue& models, const HealthLimits& limits) {
   for (const auto& model : models.all()) {
-    if (model->engine.healthy()) continue;
-    return {"unhealthy", "the engine of " + Json(model->name).dump() + " has lost its device"};
+    const std::string name = Json(model->name).dump();
+    if (!model->engine.healthy()) {
+      return {"unhealthy", fmt::format("the engine of {} has lost its device", name)};
+    }
+    const double seconds = model->engine.stats().step_seconds;
+    if (seconds > limits.step_seconds) {
+      return {"unhealthy", fmt::format("a step of {} takes {:.0f} s so far", name, seconds)};
+    }
   }
   return {"live", ""};
+}
+
+// A step that finds no memory says nothing of the next one, but many do.
+Health of_steps(const ModelCatalogue& models, const HealthLimits& limits) {
+  for (const auto& model : models.all()) {
+    const EngineStats stats = model->engine.stats();
+    if (stats.failed_in_row <= limits.failed_in_row) continue;
+    if (stats.seconds_since_failure > limits.failing_seconds) continue;
+    return {"failing", fmt::format("the last {} steps of {} have failed", stats.failed_in_row,
+                                   Json(model->name).dump())};
+  }
+  return {"well", ""};
 }
 
 Health of_start(ServerPhase phase) {
@@ -25,12 +45,13 @@ Health of_start(ServerPhase phase) {
   return {"started", ""};
 }
 
-Health of_readiness(const ModelCatalogue& models, ServerPhase phase) {
+Health of_readiness(const ModelCatalogue& models, ServerPhase phase, const HealthLimits& limits) {
   if (Health start = of_start(phase); !start.reason.empty()) return start;
   if (phase == ServerPhase::kDraining) {
     return {"draining", "the server ends as soon as its answers have"};
   }
-  if (Health engines = of_engines(models); !engines.reason.empty()) return engines;
+  if (Health engines = of_engines(models, limits); !engines.reason.empty()) return engines;
+  if (Health steps = of_steps(models, limits); !steps.reason.empty()) return steps;
   return {"ready", ""};
 }
 
@@ -51,15 +72,15 @@ bool is_probe(std::string_view path) {
 }
 
 void add_health_api(Router& router, const ModelCatalogue& models,
-                    const std::atomic<ServerPhase>& phase) {
+                    const std::atomic<ServerPhase>& phase, const HealthLimits& limits) {
   const auto add = [&](const char* path, auto health) {
     router.add({"GET", path, [health](const auto& exchange) { answer(*exchange, health()); },
                 Route::On::kServer, /*needs_key=*/false});
   };
-  const auto ready = [&models, &phase] { return of_readiness(models, phase); };
+  const auto ready = [&models, &phase, limits] { return of_readiness(models, phase, limits); };
   add("/health", ready);
   add("/health/ready", ready);
-  add("/health/live", [&models] { return of_engines(models); });
+  add("/health/live", [&models, limits] { return of_engines(models, limits); });
   add("/health/startup", [&phase] { return of_start(phase); });
 }
 

@@ -1,5 +1,10 @@
 #include "server/health_api.h"
 
+#include <atomic>
+#include <future>
+#include <thread>
+
+#include "tests/support/captured_log.h"
 #include "tests/support/routes_test.h"
 
 namespace trtmc {
@@ -52,6 +57,66 @@ TEST_F(HealthApi, AnEngineWithoutItsDeviceIsNamed) {
   EXPECT_EQ(health("/health/ready"), reason);
   EXPECT_EQ(health("/health/live"), reason);
   EXPECT_EQ(health("/health/startup"), "200 started");
+}
+
+TEST_F(HealthApi, AnEngineWhoseStepsFailOneAfterTheOtherIsNotReady) {
+  const CapturedLog log;
+  std::atomic<bool> fails = true;
+  LoadOptions load;
+  load.executor.hidden_state_probe = [&](int, std::span<const float>) {
+    if (fails) throw Error(ErrorCode::kExhausted, "no memory for scratch");
+  };
+  const auto model = serve("a", load);
+  for (int i = 0; i < 2; ++i) answer_once(*model, 1);
+  EXPECT_EQ(health("/health/ready"), "200 ready");
+  answer_once(*model, 1);
+  while (model->engine.stats().failed_in_row < 3) std::this_thread::yield();
+  EXPECT_EQ(health("/health/ready"), "503 failing: the last 3 steps of \"a\" have failed");
+  EXPECT_EQ(health("/health/live"), "200 live");
+  fails = false;
+  answer_once(*model, 1);
+  while (model->engine.stats().failed_in_row > 0) std::this_thread::yield();
+  EXPECT_EQ(health("/health/ready"), "200 ready");
+}
+
+TEST_F(HealthApi, RequestsAreAskedForAgainSomeTimeAfterAFailure) {
+  const CapturedLog log;
+  Router patient(workers_, [](const HttpRequest&) { return true; });
+  add_health_api(patient, models_, phase_, {.failed_in_row = 0, .failing_seconds = 0});
+  LoadOptions load;
+  load.executor.hidden_state_probe = [&](int, std::span<const float>) {
+    throw Error(ErrorCode::kExhausted, "no memory for scratch");
+  };
+  const auto model = serve("a", load);
+  answer_once(*model, 1);
+  const auto exchange = std::make_shared<FakeExchange>(request_of("GET", "/health/ready"));
+  patient.handle(exchange);
+  EXPECT_EQ(exchange->await().status, 200);
+}
+
+TEST_F(HealthApi, AStepThatHangsIsNoLife) {
+  Router strict(workers_, [](const HttpRequest&) { return true; });
+  add_health_api(strict, models_, phase_, {.step_seconds = 0.01});
+  std::promise<void> end;
+  LoadOptions load;
+  load.executor.hidden_state_probe = [ended = end.get_future().share()](
+                                         int, std::span<const float>) { ended.wait(); };
+  const auto model = serve("a", load);
+  GenerationRequest request;
+  request.prompt = {300};
+  request.max_tokens = 1;
+  auto stream = model->engine.submit(std::move(request));
+  while (model->engine.stats().step_seconds < 0.02) std::this_thread::yield();
+  for (const char* path : {"/health/live", "/health/ready"}) {
+    const auto exchange = std::make_shared<FakeExchange>(request_of("GET", path));
+    strict.handle(exchange);
+    EXPECT_EQ(exchange->await().body,
+              R"({"status":"unhealthy","reason":"a step of \"a\" takes 0 s so far"})");
+  }
+  EXPECT_EQ(health("/health/live"), "200 live");
+  end.set_value();
+  while (stream.next()) {
+  }
 }
 
 TEST_F(HealthApi, NeedsNoKeyAndIsNotCached) {
