@@ -9,7 +9,7 @@ namespace {
 
 std::vector<TokenId> different_tokens(std::vector<TokenId> tokens) {
   std::ranges::sort(tokens);
-  tokens.erase(std::ranges::unique(tokens).begin(), tokens.end());
+  tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
   return tokens;
 }
 
