@@ -9,6 +9,9 @@
 
 namespace trtmc {
 
+// Why something ends that finds no memory: too short a text to need any itself.
+inline constexpr std::string_view kOutOfMemory = "out of memory";
+
 // The exit status of a command that ends with `code`.
 int exit_status(ErrorCode code);
 

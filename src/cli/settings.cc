@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/option_values.h"
@@ -30,6 +31,7 @@ constexpr SharedOption kSharedOptions[] = {
     {"api-key-file", "TRTMC_API_KEY_FILE"},
     {"tls-cert", "TRTMC_TLS_CERT"},
     {"tls-key", "TRTMC_TLS_KEY"},
+    {"cors-origin", "TRTMC_CORS_ORIGIN"},
     {"max-queue", "TRTMC_MAX_QUEUE"},
     {"max-connections", "TRTMC_MAX_CONNECTIONS"},
     {"max-body", "TRTMC_MAX_BODY"},
@@ -38,28 +40,23 @@ constexpr SharedOption kSharedOptions[] = {
     {"idle-timeout", "TRTMC_IDLE_TIMEOUT"},
     {"drain-seconds", "TRTMC_DRAIN_SECONDS"},
     {"log-format", "TRTMC_LOG_FORMAT"},
+    {"speculate", "TRTMC_SPECULATE"},
 };
 constexpr uint64_t kMaxConfigBytes = 1 << 20;
-
-std::string_view trim(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
 
 // The value of `key = VALUE`: a string in one of TOML's two quotes, or a bare number or boolean.
 // Nothing for what is neither.
 std::optional<std::string> parse_value(std::string_view text) {
   const char quote = text.empty() ? '\0' : text.front();
   if (quote != '"' && quote != '\'') {
-    const std::string_view bare = trim(text.substr(0, text.find('#')));
+    const std::string_view bare = trimmed(text.substr(0, text.find('#')));
     if (bare.empty() || bare.find_first_of("\"'[]{}, \t") != std::string_view::npos) return {};
     return std::string(bare);
   }
   std::string value;
   for (size_t i = 1; i < text.size(); ++i) {
     if (text[i] == quote) {
-      const std::string_view rest = trim(text.substr(i + 1));
+      const std::string_view rest = trimmed(text.substr(i + 1));
       if (!rest.empty() && rest.front() != '#') return {};
       return value;
     }
@@ -90,16 +87,16 @@ Settings::Settings(const Environment& environment) {
 void Settings::read_config(const std::filesystem::path& path, std::string_view text) {
   int number = 0;
   while (!text.empty()) {
-    const std::string_view line = trim(text.substr(0, text.find('\n')));
+    const std::string_view line = trimmed(text.substr(0, text.find('\n')));
     text.remove_prefix(
         std::min(text.size(), text.find('\n') == text.npos ? text.size() : text.find('\n') + 1));
     ++number;
     if (line.empty() || line.front() == '#') continue;
     const std::string where = fmt::format("{}:{}", path.string(), number);
     const size_t equals = line.find('=');
-    const std::string_view key = trim(line.substr(0, equals));
+    const std::string_view key = trimmed(line.substr(0, equals));
     const auto value =
-        equals == line.npos ? std::nullopt : parse_value(trim(line.substr(equals + 1)));
+        equals == line.npos ? std::nullopt : parse_value(trimmed(line.substr(equals + 1)));
     if (!value) {
       throw Error(ErrorCode::kInvalidArgument, where + ": not a line of the form key = value",
                   "values are numbers, true, false, or strings in quotes; there are no sections");

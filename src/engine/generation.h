@@ -15,9 +15,6 @@ namespace trtmc {
 
 std::string_view to_string(FinishReason reason);  // "stop", "length", "cancelled", "error"
 
-// Why a request ends that finds no memory: too short a text to need any itself.
-inline constexpr std::string_view kOutOfMemory = "out of memory";
-
 // `error` gets the text or, where there is no memory for it, kOutOfMemory.
 void set_error(std::string& error, std::string_view text) noexcept;
 

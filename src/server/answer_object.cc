@@ -7,17 +7,6 @@
 #include <utility>
 
 namespace trtmc {
-namespace {
-
-// What a client is told whose answer ends since the server does.
-ApiError cut_off_error() {
-  return {.status = 503,
-          .message = "the answer was cut off, since the server stops",
-          .type = "server_error"};
-}
-
-}  // namespace
-
 std::string random_hex(int digits) {
   std::random_device device;
   std::string text;

@@ -70,6 +70,12 @@ ApiError told_error(const Error& error, const HttpRequest& request) {
   return result;
 }
 
+ApiError cut_off_error() {
+  return {.status = 503,
+          .message = "the answer was cut off, since the server stops",
+          .type = "server_error"};
+}
+
 Json to_json(const ApiError& error) {
   Json inner;
   inner.set("message", shortened(error.message));

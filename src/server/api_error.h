@@ -33,6 +33,9 @@ ApiError api_error(const Error& error);
 // client is told the request's id, by which it is found there.
 ApiError told_error(const Error& error, const HttpRequest& request);
 
+// Of an answer that ends since the server does.
+ApiError cut_off_error();
+
 // {"error": {"message", "type", "param", "code"}}
 Json to_json(const ApiError& error);
 

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 #include <openssl/crypto.h>
-#include <strings.h>
 
 #include <algorithm>
 #include <string>
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -16,12 +16,6 @@ namespace {
 
 constexpr uint64_t kMaxFileBytes = uint64_t{1} << 20;
 constexpr std::string_view kScheme = "Bearer ";
-
-std::string_view trim(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
 
 bool is_visible(char byte) { return byte > ' ' && byte < '\x7f'; }
 
@@ -41,7 +35,7 @@ ApiKeys::ApiKeys(const std::filesystem::path& file) {
   int number = 0;
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find('\n', at), text.size());
-    const std::string_view line = trim(std::string_view(text).substr(at, end - at));
+    const std::string_view line = trimmed(std::string_view(text).substr(at, end - at));
     at = end + 1;
     ++number;
     if (line.empty() || line.front() == '#') continue;
@@ -70,13 +64,13 @@ bool ApiKeys::has(std::string_view key) const {
 
 bool ApiKeys::let_in(const HttpRequest& request) const {
   if (digests_.empty()) return true;
-  if (const auto value = request.headers.find("Authorization")) {
-    const bool is_bearer = value->size() >= kScheme.size() &&
-                           strncasecmp(value->data(), kScheme.data(), kScheme.size()) == 0;
-    return is_bearer && has(trim(value->substr(kScheme.size())));
+  const auto credentials = request.headers.find("Authorization");
+  if (credentials && equal_ignoring_case(credentials->substr(0, kScheme.size()), kScheme)) {
+    return has(trimmed(credentials->substr(kScheme.size())));
   }
-  const auto value = request.headers.find("x-api-key");
-  return value && has(*value);
+  // Another scheme is for somebody between here and the client.
+  const auto key = request.headers.find("x-api-key");
+  return key && has(*key);
 }
 
 }  // namespace trtmc

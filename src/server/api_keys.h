@@ -19,8 +19,8 @@ class ApiKeys {
   // line. Warns of a file that others may read.
   explicit ApiKeys(const std::filesystem::path& file);
 
-  // Whether the request has one of them, as "Authorization: Bearer KEY" or "x-api-key: KEY". How
-  // long that takes tells nothing of the keys.
+  // Whether the request has one of them, as "Authorization: Bearer KEY" or, without that scheme, as
+  // "x-api-key: KEY". How long that takes tells nothing of the keys.
   bool let_in(const HttpRequest& request) const;
 
  private:

@@ -37,6 +37,17 @@ TEST_F(ApiKeysTest, LetInWhoHasOne) {
   EXPECT_TRUE(keys.let_in(with("x-api-key", "sk-two")));
 }
 
+TEST_F(ApiKeysTest, LetInWhoHasOneBesideAnotherScheme) {
+  const ApiKeys keys = read("sk-one\n");
+  HttpRequest request = with("Authorization", "Basic dXNlcjpwYXNz");
+  EXPECT_FALSE(keys.let_in(request));
+  request.headers.add("X-Api-Key", "sk-one");
+  EXPECT_TRUE(keys.let_in(request));
+  HttpRequest contradicting = with("Authorization", "Bearer sk-two");
+  contradicting.headers.add("X-Api-Key", "sk-one");
+  EXPECT_FALSE(keys.let_in(contradicting));
+}
+
 TEST_F(ApiKeysTest, LetNobodyElseIn) {
   const ApiKeys keys = read("sk-one\n# sk-three\n");
   EXPECT_FALSE(keys.let_in(HttpRequest()));

@@ -1,13 +1,9 @@
 #include "server/http_message.h"
 
-#include <strings.h>
+#include "base/ascii.h"
 
 namespace trtmc {
 namespace {
-
-bool equal_names(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
-}
 
 int hexadecimal(char digit) {
   if (digit >= '0' && digit <= '9') return digit - '0';
@@ -19,7 +15,7 @@ int hexadecimal(char digit) {
 
 std::optional<std::string_view> HttpHeaders::find(std::string_view name) const {
   for (const auto& [key, value] : list_) {
-    if (equal_names(key, name)) return value;
+    if (equal_ignoring_case(key, name)) return value;
   }
   return std::nullopt;
 }

@@ -1,7 +1,6 @@
 #include "server/http_request_parser.h"
 
 #include <fmt/format.h>
-#include <strings.h>
 
 #include <algorithm>
 #include <boost/beast/http/basic_parser.hpp>
@@ -9,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "base/ascii.h"
 #include "server/http_head.h"
 
 namespace trtmc {
@@ -19,12 +19,10 @@ using boost::beast::error_code;
 using boost::beast::string_view;
 
 constexpr size_t kLongestChunkHead = 4096;  // With its extensions.
+// Two readers could take another one each.
+constexpr const char* kSingleFields[] = {"Host", "Authorization", "X-Api-Key"};
 
 std::string_view view(string_view text) { return {text.data(), text.size()}; }
-
-bool equals(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
-}
 
 ApiError refusal(int status, std::string message) {
   return {.status = status, .message = std::move(message), .type = "invalid_request_error"};
@@ -67,7 +65,7 @@ struct HttpRequestParser::Impl final : http::basic_parser<true> {
   // "/path?query", also as the "http://host/path" that proxies get.
   void take_target(std::string_view target) {
     for (const std::string_view scheme : {"http://", "https://"}) {
-      if (!equals(target.substr(0, scheme.size()), scheme)) continue;
+      if (!equal_ignoring_case(target.substr(0, scheme.size()), scheme)) continue;
       const size_t path = target.find_first_of("/?", scheme.size());
       target = path == target.npos ? std::string_view("/") : target.substr(path);
       break;
@@ -119,23 +117,31 @@ struct HttpRequestParser::Impl final : http::basic_parser<true> {
   // What Beast lets pass.
   void check_head() {
     const HttpRequest& request = parsed.request;
-    int hosts = 0;
+    for (const char* const name : kSingleFields) {
+      const auto has_name = [&](const auto& field) {
+        return equal_ignoring_case(field.first, name);
+      };
+      if (std::count_if(request.headers.begin(), request.headers.end(), has_name) > 1) {
+        return fail(refusal(400, fmt::format("the request has more than one {} header", name)));
+      }
+    }
     for (const auto& [name, value] : request.headers) {
-      if (equals(name, "Host")) ++hosts;
-      if (equals(name, "Transfer-Encoding") && !equals(value, "chunked")) {
+      if (equal_ignoring_case(name, "Transfer-Encoding") &&
+          !equal_ignoring_case(value, "chunked")) {
         return fail(refusal(501, "Transfer-Encoding may be nothing but chunked"));
       }
-      if (equals(name, "Transfer-Encoding") && parsed.is_http_1_0) {
+      if (equal_ignoring_case(name, "Transfer-Encoding") && parsed.is_http_1_0) {
         return fail(refusal(400, "HTTP/1.0 has no Transfer-Encoding"));
       }
-      if (equals(name, "Content-Encoding") && !equals(value, "identity")) {
+      if (equal_ignoring_case(name, "Content-Encoding") &&
+          !equal_ignoring_case(value, "identity")) {
         return fail(refusal(415, "Content-Encoding may be nothing but identity"));
       }
-      if (equals(name, "Expect") && !equals(value, "100-continue")) {
+      if (equal_ignoring_case(name, "Expect") && !equal_ignoring_case(value, "100-continue")) {
         return fail(refusal(417, "Expect may be nothing but 100-continue"));
       }
     }
-    if (hosts > 1 || (hosts == 0 && !parsed.is_http_1_0)) {
+    if (!request.headers.find("Host") && !parsed.is_http_1_0) {
       return fail(refusal(400, "the request needs one Host header"));
     }
     const bool is_path = request.path.starts_with('/') &&
@@ -149,15 +155,20 @@ struct HttpRequestParser::Impl final : http::basic_parser<true> {
     state = is_done() ? State::kDone : State::kBody;
   }
 
+  // Beast asserts that a chunk's head which it has seen without its end comes again with more, and
+  // the shortest last chunk as a whole.
+  bool is_too_early(std::string_view bytes) const {
+    if (state != State::kBody || !chunked()) return false;
+    return bytes.size() <= refused_bytes ||
+           (bytes.starts_with("0\r\n") && bytes.size() < kLastHttpChunk.size());
+  }
+
   size_t put_some(std::string_view bytes) {
-    // Given the first three bytes of a last chunk, Beast asserts that it gets all five next time.
-    if (state == State::kBody && chunked() && bytes.starts_with("0\r\n") &&
-        bytes.size() < kLastHttpChunk.size()) {
-      return 0;
-    }
+    if (is_too_early(bytes)) return 0;
     eager(state == State::kBody);
     error_code failure;
     const size_t taken = put(boost::asio::const_buffer(bytes.data(), bytes.size()), failure);
+    refused_bytes = taken == 0 ? bytes.size() : 0;
     if (failure == http::error::need_more) return taken;
     if (failure) {
       fail(failure);
@@ -172,6 +183,7 @@ struct HttpRequestParser::Impl final : http::basic_parser<true> {
   const size_t max_header_bytes;
   const size_t max_body_bytes;
   State state = State::kHead;
+  size_t refused_bytes = 0;  // So many were too few to take any of them.
   ParsedRequest parsed;
   ApiError error;
 };

@@ -62,6 +62,18 @@ TEST(HttpRequestParser, ReadsABodyOfNoChunksHoweverItIsCut) {
   }
 }
 
+// RFC 9112, 7.1: last-chunk = 1*("0") [ chunk-ext ] CRLF.
+TEST(HttpRequestParser, MayBeGivenTheSameBytesAgain) {
+  for (const std::string last : {"0\r\n", "00\r\n", "0;a\r\n", "000\r\n"}) {
+    HttpRequestParser parser(kMaxHeader, kMaxBody);
+    feed(parser, "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(parser.take(last), 0u);
+    EXPECT_EQ(parser.take(last + "\r"), 0u);
+    EXPECT_EQ(parser.take(last + "\r\n"), last.size() + 2);
+    EXPECT_EQ(parser.state(), State::kDone) << last;
+  }
+}
+
 TEST(HttpRequestParser, StopsBetweenHeadersAndBody) {
   HttpRequestParser parser(kMaxHeader, kMaxBody);
   const std::string head =
@@ -104,6 +116,8 @@ TEST(HttpRequestParser, RefusesWhatIsNotOneRequestToEveryReader) {
   };
   EXPECT_EQ(status_of("GET / HTTP/1.1\r\n\r\n"), 400);                        // No Host.
   EXPECT_EQ(status_of("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"), 400);  // Two.
+  EXPECT_EQ(status_of(headers("Authorization: Bearer a\r\nauthorization: Bearer b\r\n")), 400);
+  EXPECT_EQ(status_of(headers("X-Api-Key: a\r\nX-API-Key: a\r\n")), 400);
   EXPECT_EQ(status_of(headers("Content-Length: 3\r\nContent-Length: 4\r\n")), 400);
   EXPECT_EQ(status_of(headers("Content-Length: 3\r\nTransfer-Encoding: chunked\r\n")), 400);
   EXPECT_EQ(status_of(headers("Transfer-Encoding: chunked\r\nContent-Length: 3\r\n")), 400);
