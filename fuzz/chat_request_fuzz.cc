@@ -90,9 +90,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   trtmc::FuzzInput input(data, size);
   const bool is_chat = input.chance();
   try {
-    trtmc::HttpRequest request;
-    request.body = input.rest();
-    const trtmc::Json json = trtmc::parse_body(request);
+    const trtmc::Json json = trtmc::parse_body(input.rest());
     is_chat ? chat(JsonCursor(json)) : complete(JsonCursor(json));
   } catch (const trtmc::Error& error) {
     const trtmc::ApiError told = trtmc::api_error(error);

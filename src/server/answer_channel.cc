@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "engine/generation.h"
+#include "base/error.h"
 #include "server/api_error.h"
 #include "server/sse.h"
 
@@ -11,8 +11,9 @@ namespace {
 
 class ChannelExchange final : public Exchange {
  public:
-  ChannelExchange(HttpRequest request, std::shared_ptr<AnswerChannel> channel)
-      : Exchange(std::move(request)), channel_(std::move(channel)) {}
+  ChannelExchange(HttpRequest request, std::shared_ptr<AnswerChannel> channel,
+                  std::shared_ptr<void> body_hold)
+      : Exchange(std::move(request), std::move(body_hold)), channel_(std::move(channel)) {}
   ~ChannelExchange() override { channel_->fail(AnswerChannel::Failure::kNoAnswer); }
 
   void respond(HttpResponse response) override { channel_->respond(std::move(response)); }
@@ -143,6 +144,7 @@ void AnswerChannel::start_stream(HttpResponse head) {
 void AnswerChannel::write(std::string bytes) {
   std::unique_lock lock(mutex_);
   if (is_over() || !output_.is_stream || bytes.empty()) return;
+  if (unsent_bytes_ == 0) progress_ = std::chrono::steady_clock::now();  // It has taken all so far.
   const size_t unsent_bytes = unsent_bytes_ + bytes.size();
   if (is_too_much(unsent_bytes)) {
     output_.is_broken = true;
@@ -205,9 +207,10 @@ void AnswerChannel::note_tokens(int prompt, int completion) {
   completion_tokens_ = completion;
 }
 
-std::shared_ptr<Exchange> make_exchange(HttpRequest request,
-                                        std::shared_ptr<AnswerChannel> channel) {
-  return std::make_shared<ChannelExchange>(std::move(request), std::move(channel));
+std::shared_ptr<Exchange> make_exchange(HttpRequest request, std::shared_ptr<AnswerChannel> channel,
+                                        std::shared_ptr<void> body_hold) {
+  return std::make_shared<ChannelExchange>(std::move(request), std::move(channel),
+                                           std::move(body_hold));
 }
 
 }  // namespace trtmc

@@ -80,14 +80,15 @@ class AnswerChannel {
   bool is_lost_ = false;
   bool is_awake_ = false;  // The connection knows already.
   size_t unsent_bytes_ = 0;
+  // When the client last took bytes, or nothing was unsent.
   std::chrono::steady_clock::time_point progress_ = std::chrono::steady_clock::now();
   std::function<void()> gone_action_;
   std::string route_, model_;
   std::optional<int> prompt_tokens_, completion_tokens_;
 };
 
-// The maker's end of `channel`.
-std::shared_ptr<Exchange> make_exchange(HttpRequest request,
-                                        std::shared_ptr<AnswerChannel> channel);
+// The maker's end of `channel`. `body_hold` goes when the request's body does.
+std::shared_ptr<Exchange> make_exchange(HttpRequest request, std::shared_ptr<AnswerChannel> channel,
+                                        std::shared_ptr<void> body_hold = {});
 
 }  // namespace trtmc

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 namespace trtmc {
 namespace {
 
@@ -10,9 +12,12 @@ HttpResponse head(std::string body = "") {
 }
 
 struct Ends {
+  explicit Ends(std::chrono::milliseconds unsent_time = {}) : limit{10, unsent_time} {}
+
+  const UnsentLimit limit;
   int num_wakes = 0;
-  std::shared_ptr<AnswerChannel> channel = std::make_shared<AnswerChannel>(
-      [this] { ++num_wakes; }, UnsentLimit{10, {}}, ServedRequestLog());
+  std::shared_ptr<AnswerChannel> channel =
+      std::make_shared<AnswerChannel>([this] { ++num_wakes; }, limit, ServedRequestLog());
   std::shared_ptr<Exchange> exchange = make_exchange(HttpRequest(), channel);
 };
 
@@ -62,6 +67,21 @@ TEST(AnswerChannel, BreaksWhenMoreIsUnsentThanMayBe) {
   ends.exchange->write("1234567890");
   EXPECT_FALSE(ends.channel->take().is_broken);
   ends.exchange->write("1");  // Taken is not sent.
+  EXPECT_TRUE(ends.channel->take().is_broken);
+}
+
+TEST(AnswerChannel, HoldsNoSilenceOfTheMakerAgainstTheClient) {
+  constexpr std::chrono::milliseconds kTime{20};
+  Ends ends(kTime);
+  ends.exchange->start_stream(head("1"));
+  ends.channel->take();
+  ends.channel->on_progress();
+  ends.channel->on_sent(1);
+  std::this_thread::sleep_for(2 * kTime);
+  ends.exchange->write(std::string(100, 'x'));
+  EXPECT_FALSE(ends.channel->take().is_broken);
+  std::this_thread::sleep_for(2 * kTime);
+  ends.exchange->write("1");  // Now it has had the time to take some.
   EXPECT_TRUE(ends.channel->take().is_broken);
 }
 

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "server/http_message.h"
 
@@ -12,12 +14,20 @@ namespace trtmc {
 
 class Exchange {
  public:
-  explicit Exchange(HttpRequest request) : request_(std::move(request)) {}
+  // `body_hold` goes when the body does.
+  explicit Exchange(HttpRequest request, std::shared_ptr<void> body_hold = {})
+      : request_(std::move(request)), body_hold_(std::move(body_hold)) {}
   virtual ~Exchange() = default;  // If nothing has been sent: status 500.
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
   const HttpRequest& request() const { return request_; }
+  // The body, which the request is without from then on: it need not wait for the answer's end.
+  // For whoever handles the request, on one thread.
+  std::string take_body() {
+    body_hold_.reset();
+    return std::exchange(request_.body, {});
+  }
 
   // The whole answer. Either this, once, or the three below.
   virtual void respond(HttpResponse response) = 0;
@@ -44,7 +54,8 @@ class Exchange {
   virtual void note_tokens(int prompt, int completion) { (void)prompt, (void)completion; }
 
  private:
-  const HttpRequest request_;
+  HttpRequest request_;
+  std::shared_ptr<void> body_hold_;
 };
 
 }  // namespace trtmc

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "server/health_api.h"
+#include "server/patient_thread.h"
 #include "server/sse.h"
 
 namespace trtmc {
@@ -18,23 +18,10 @@ namespace {
 constexpr size_t kReadBytes = size_t{16} << 10;
 constexpr size_t kMaxReceivedBytes = size_t{64} << 10;  // Ahead of what is parsed.
 constexpr std::chrono::seconds kGoodbye{2};
-constexpr std::chrono::seconds kProbeTime{2};  // For a request beyond the connections allowed.
 constexpr std::string_view kHeartbeat = ":\n\n";
-
-SteadyTime now() { return std::chrono::steady_clock::now(); }
-
-SteadyTime after(SteadyTime start, std::chrono::milliseconds timeout) {
-  return timeout.count() == 0 ? SteadyTime::max() : start + timeout;
-}
 
 ApiError timed_out(int status, std::string message) {
   return {.status = status, .message = std::move(message), .type = "timeout_error"};
-}
-
-HttpResponse too_many_connections() {
-  return error_response({.status = 503,
-                         .message = "too many connections; try again later",
-                         .type = "rate_limit_error"});
 }
 
 ApiError foreign_page() {
@@ -55,6 +42,16 @@ HttpConnection::HttpConnection(HttpConnections& shared, asio::ip::tcp::socket so
       room_(shared.io),
       work_(shared.io) {
   shared_.all.insert(this);
+}
+
+void HttpConnections::relieve() {
+  HttpConnection* const greediest = *std::max_element(
+      all.begin(), all.end(), [](const HttpConnection* a, const HttpConnection* b) {
+        return a->unsent_bytes() < b->unsent_bytes();
+      });
+  log_warning("a client has not taken {} bytes of its answers: cut off, since {} wait for all",
+              greediest->unsent_bytes(), unsent_bytes);
+  greediest->abort();
 }
 
 HttpConnection::~HttpConnection() {
@@ -78,7 +75,8 @@ void HttpConnection::spawn(asio::awaitable<void> coroutine) {
 }
 
 void HttpConnection::end() {
-  is_closed_ = is_broken_ = true;
+  is_closed_ = is_gone_ = is_broken_ = true;
+  shared_.unsent_bytes -= std::exchange(unsent_bytes_, 0);
   for (Signal* signal : {&changed_, &room_, &work_}) signal->raise();
   if (channel_) channel_->lose();
 }
@@ -118,7 +116,7 @@ asio::awaitable<void> HttpConnection::shake_hands() {
 
 asio::awaitable<bool> HttpConnection::secure() {
   spawn(shake_hands());
-  const SteadyTime deadline = after(now(), shared_.options.header_timeout);
+  const SteadyTime deadline = after(now(), patience(shared_.options.header_timeout));
   while (!is_secured_ && !is_closed_) {
     const bool is_late = !co_await changed_.wait(deadline);
     if (is_late) break;
@@ -129,15 +127,21 @@ asio::awaitable<bool> HttpConnection::secure() {
 asio::awaitable<void> HttpConnection::read_loop() {
   const size_t limit = std::max(kMaxReceivedBytes, shared_.options.max_header_bytes + kReadBytes);
   std::array<char, kReadBytes> buffer;
-  for (;;) {
+  error_code error;
+  while (!error && !is_closed_) {
     while (is_receiving_ && !is_closed_ && received_.size() >= limit) co_await room_.wait();
-    error_code error;
     const size_t count = co_await socket_.read_some(asio::buffer(buffer), error);
-    if (error || is_closed_) break;
-    if (is_receiving_) received_.append(buffer.data(), count);
+    if (!error && is_receiving_) received_.append(buffer.data(), count);
     changed_.raise();
   }
   is_closed_ = true;
+  changed_.raise();
+  if (error == asio::error::eof) {
+    // Whoever has gone sends the same as who waits for an answer, until something comes there.
+    last_piece_ = SteadyTime::min();
+    co_await socket_.await_reset();
+  }
+  is_gone_ = true;
   changed_.raise();
 }
 
@@ -155,6 +159,9 @@ asio::awaitable<void> HttpConnection::write_loop() {
           asio::buffer(sending_.data() + sent, sending_.size() - sent), error);
       if (error) is_broken_ = true;
       sent += count;
+      const size_t released = std::min(count, unsent_bytes_);  // None once it has ended.
+      unsent_bytes_ -= released;
+      shared_.unsent_bytes -= released;
       progress_ = now();
       if (channel_) {
         channel_->served().bytes += count;
@@ -182,81 +189,12 @@ asio::awaitable<void> HttpConnection::say_goodbye() {
   }
 }
 
-// ---- A request ----
-
-void HttpConnection::enter(Phase phase) {
-  if (phase == phase_) return;
-  phase_ = phase;
-  phase_begin_ = now();
-}
-
-SteadyTime HttpConnection::read_deadline() const {
-  const HttpServerOptions& options = shared_.options;
-  switch (phase_) {
-    case Phase::kIdle:
-      if (purpose_ == Purpose::kProbe) return phase_begin_ + kProbeTime;
-      return after(phase_begin_, is_first_ ? options.header_timeout : options.idle_timeout);
-    case Phase::kHead:
-      return after(phase_begin_, options.header_timeout);
-    case Phase::kBody:
-      break;
-  }
-  return after(phase_begin_, options.body_timeout);
-}
-
-asio::awaitable<bool> HttpConnection::read_request() {
-  const HttpServerOptions& options = shared_.options;
-  parser_.emplace(options.max_header_bytes, options.max_body_bytes);
-  refusal_.reset();
-  phase_ = Phase::kIdle;
-  phase_begin_ = now();
-  has_continued_ = false;
-  while (!parse_some()) {
-    const bool is_idle = phase_ == Phase::kIdle;
-    if (is_closed_ || (is_idle && shared_.is_draining)) co_return false;
-    const bool has_news = co_await changed_.wait(read_deadline());
-    if (has_news) continue;
-    if (is_idle) co_return false;
-    refusal_ = error_response(timed_out(408, "the request did not come in time"));
-    break;
-  }
-  is_first_ = false;
-  if (purpose_ == Purpose::kProbe && !refusal_ && !is_probe(parser_->parsed().request.path)) {
-    refusal_ = too_many_connections();
-  }
-  co_return true;
-}
-
-// True once the request is whole, or can't become so.
-bool HttpConnection::parse_some() {
-  using State = HttpRequestParser::State;
-  for (size_t taken = 1; taken > 0;) {
-    taken = parser_->take(received_);
-    received_.erase(0, taken);
-    if (parser_->state() == State::kHead && (taken > 0 || !received_.empty())) enter(Phase::kHead);
-    if (parser_->state() == State::kBody) enter(Phase::kBody);
-    if (parser_->state() == State::kDone) return true;
-    if (parser_->state() == State::kFailed || received_.empty()) break;
-  }
-  const bool is_stuck = received_.size() >= parser_->longest_element();
-  if (is_stuck && parser_->state() != State::kFailed) parser_->give_up();
-  if (parser_->state() == State::kFailed) {
-    refusal_ = error_response(parser_->error());
-    return true;
-  }
-  if (phase_ == Phase::kBody && received_.empty() && parser_->parsed().expects_continue &&
-      !std::exchange(has_continued_, true)) {
-    queue("HTTP/1.1 100 Continue\r\n\r\n");
-  }
-  room_.raise();
-  return false;
-}
-
 std::string HttpConnection::make_id() {
   return fmt::format("req-{:016x}{:016x}", shared_.random(), shared_.random());
 }
 
 void HttpConnection::open_channel() {
+  PatientThread::replenish();
   ParsedRequest& parsed = parser_->parsed();
   HttpRequest& request = parsed.request;
   request.client = client_;
@@ -272,10 +210,12 @@ void HttpConnection::open_channel() {
   served.path = request.path;
   framing_ = {.is_http_1_0 = parsed.is_http_1_0,
               .has_body = request.method != "HEAD",
-              .keeps_alive = parsed.keeps_alive && !refusal_ && purpose_ == Purpose::kServe};
+              .keeps_alive = parsed.keeps_alive && !refusal_ && purpose_ == Purpose::kServe &&
+                             parser_->state() == HttpRequestParser::State::kDone};
   more_headers_ = cors_headers(shared_.options.cors_origins, request);
   more_headers_.add("X-Request-Id", request.id);
-  request_begin_ = last_piece_ = now();
+  request_begin_ = now();
+  last_piece_ = is_closed_ ? SteadyTime::min() : request_begin_;
   has_head_ = is_event_stream_ = has_ended_ = is_cut_off_ = false;
 }
 
@@ -285,12 +225,9 @@ void HttpConnection::dispatch() {
   if (auto response = cors_preflight(shared_.options.cors_origins, request)) {
     return channel_->respond(std::move(*response));
   }
-  if (shared_.options.refuses_foreign_pages && request.method != "GET" &&
-      is_foreign_page(shared_.options.cors_origins, request)) {
-    return channel_->respond(error_response(foreign_page()));
-  }
+  if (is_foreign(request)) return channel_->respond(error_response(foreign_page()));
   try {
-    shared_.handler(make_exchange(std::move(request), channel_));
+    shared_.handler(make_exchange(std::move(request), channel_, std::move(body_share_)));
   } catch (const std::exception& failure) {
     log_error("{}: {}", channel_->served().id, failure.what());
     channel_->fail(AnswerChannel::Failure::kNoAnswer);  // If no exchange has done so.
@@ -303,7 +240,7 @@ asio::awaitable<void> HttpConnection::answer() {
   for (;;) {
     if (!has_ended_) take_output();
     if (has_ended_ && !has_unsent()) break;
-    if (is_broken_ || (is_closed_ && !has_ended_)) {
+    if (is_broken_ || (is_gone_ && !has_ended_)) {
       abort();
       break;
     }
@@ -347,17 +284,36 @@ void HttpConnection::queue_piece(std::string_view bytes) {
 }
 
 void HttpConnection::queue(std::string_view bytes) {
+  if (is_broken_) return;
   if (!has_unsent()) progress_ = now();
   unsent_ += bytes;
+  unsent_bytes_ += bytes.size();
+  shared_.unsent_bytes += bytes.size();
   work_.raise();
+  const HttpServerOptions& options = shared_.options;
+  if (shared_.unsent_bytes > std::max(options.max_held_bytes, options.max_unsent.bytes)) {
+    shared_.relieve();
+  }
 }
 
-bool HttpConnection::may_beat() const { return is_event_stream_ && !has_ended_ && !has_unsent(); }
+// What says nothing but that the connection is alive: into a stream of events; and in front of an
+// answer to who has sent its end, to find out whether anybody is there (RFC 9110, 15.2: clients
+// throw away what they did not wait for).
+bool HttpConnection::may_beat() const {
+  return !has_ended_ && !has_unsent() && (is_event_stream_ || (is_closed_ && !has_head_));
+}
+
+void HttpConnection::beat() {
+  if (is_event_stream_) return queue_piece(kHeartbeat);
+  if (framing_.is_http_1_0) return abort();  // Which does not know them.
+  last_piece_ = now();
+  queue(kHttpContinue);
+}
 
 SteadyTime HttpConnection::answer_deadline() const {
   const HttpServerOptions& options = shared_.options;
   SteadyTime deadline = SteadyTime::max();
-  if (has_unsent()) deadline = after(progress_, options.send_timeout);
+  if (has_unsent()) deadline = after(progress_, patience(options.send_timeout));
   if (!has_ended_) deadline = std::min(deadline, after(request_begin_, options.request_timeout));
   if (may_beat()) deadline = std::min(deadline, after(last_piece_, options.heartbeat));
   return deadline;
@@ -366,11 +322,11 @@ SteadyTime HttpConnection::answer_deadline() const {
 void HttpConnection::look_at_clock() {
   const HttpServerOptions& options = shared_.options;
   const SteadyTime time = now();
-  if (has_unsent() && time >= after(progress_, options.send_timeout)) return abort();
+  if (has_unsent() && time >= after(progress_, patience(options.send_timeout))) return abort();
   if (!has_ended_ && time >= after(request_begin_, options.request_timeout)) {
     return give_up(timed_out(504, "the answer took too long"));
   }
-  if (may_beat() && time >= after(last_piece_, options.heartbeat)) queue_piece(kHeartbeat);
+  if (may_beat() && time >= after(last_piece_, options.heartbeat)) beat();
 }
 
 // What the maker has written so far is sent, since it is whole events.
@@ -389,9 +345,7 @@ void HttpConnection::give_up(const ApiError& error) {
 }
 
 void HttpConnection::cut_off() {
-  give_up({.status = 503,
-           .message = "the answer was cut off, since the server stops",
-           .type = "server_error"});
+  give_up(cut_off_error());
   changed_.raise();
 }
 

@@ -2,6 +2,7 @@
 // HTTP server; all of it runs on the server's thread.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <random>
 #include <string>
@@ -18,17 +19,46 @@ namespace trtmc {
 
 class HttpConnection;
 
+inline SteadyTime now() { return std::chrono::steady_clock::now(); }
+
+// `timeout` behind `start`; 0: none.
+inline SteadyTime after(SteadyTime start, std::chrono::milliseconds timeout) {
+  return timeout.count() == 0 ? SteadyTime::max() : start + timeout;
+}
+
+// What one request has of the bytes of bodies that a server holds for all its clients.
+class BodyShare {
+ public:
+  explicit BodyShare(std::shared_ptr<std::atomic<size_t>> of_all) : of_all_(std::move(of_all)) {}
+  ~BodyShare() { *of_all_ -= bytes_; }
+  BodyShare(const BodyShare&) = delete;
+  void grow_to(size_t bytes) {
+    *of_all_ += bytes - bytes_;
+    bytes_ = bytes;
+  }
+
+ private:
+  const std::shared_ptr<std::atomic<size_t>> of_all_;
+  size_t bytes_ = 0;
+};
+
 // What the connections of a server share.
 struct HttpConnections {
   asio::io_context& io;
   const HttpServerOptions& options;
   const HttpServer::Handler handler;
   const ServedRequestLog log;
+  const HttpServer::Gate gate;
   const std::shared_ptr<Postbox> postbox;
   std::function<void()> on_closed;  // One has been, and is in `all` no more.
   std::unordered_set<HttpConnection*> all{};
   bool is_draining = false;
   std::mt19937_64 random{std::random_device{}()};
+  // Of requests that come in or wait for who reads them, on any thread.
+  const std::shared_ptr<std::atomic<size_t>> body_bytes = std::make_shared<std::atomic<size_t>>(0);
+  size_t unsent_bytes = 0;  // Of all connections.
+
+  void relieve();  // Cuts off whoever lets most pile up.
 };
 
 class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
@@ -44,6 +74,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   // The answer, if there is one that has not ended, ends with an error.
   void cut_off();
   void abort();  // What the client has not got yet is dropped.
+  size_t unsent_bytes() const { return unsent_bytes_; }
 
  private:
   enum class Phase { kIdle, kHead, kBody };  // Of a request on its way in.
@@ -60,7 +91,10 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   // False if there is none: the client has gone, or was idle for too long.
   asio::awaitable<bool> read_request();
   bool parse_some();
+  bool take_in_body();
+  bool is_foreign(const HttpRequest& request) const;
   void enter(Phase phase);
+  std::chrono::milliseconds patience(std::chrono::milliseconds timeout) const;
   SteadyTime read_deadline() const;
 
   void open_channel();
@@ -74,6 +108,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void look_at_clock();
   void give_up(const ApiError& error);
   bool may_beat() const;
+  void beat();
   SteadyTime answer_deadline() const;
   std::string make_id();
 
@@ -89,10 +124,12 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   std::string received_;  // Not parsed yet.
   bool is_secured_ = false;
   bool is_receiving_ = true;  // False: what comes is thrown away.
-  bool is_closed_ = false;    // By the client, or broken: nothing more will come.
+  bool is_closed_ = false;    // Nothing more will come; the client may wait for its answer.
+  bool is_gone_ = false;      // The client waits for nothing.
   bool is_broken_ = false;    // Nothing can be sent either.
 
   std::string unsent_, sending_;
+  size_t unsent_bytes_ = 0;    // Of both.
   size_t unsent_payload_ = 0;  // Of a stream, in unsent_.
   SteadyTime progress_;        // When the client last took bytes, or nothing was unsent.
 
@@ -103,6 +140,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   Phase phase_ = Phase::kIdle;
   SteadyTime phase_begin_;
   bool has_continued_ = false;
+  std::shared_ptr<BodyShare> body_share_;
 
   // Its answer.
   std::shared_ptr<AnswerChannel> channel_;

@@ -1,11 +1,13 @@
 #include "server/http_head.h"
 
+#include <arpa/inet.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <strings.h>
 
 #include <algorithm>
 #include <ctime>
+
+#include "base/ascii.h"
 
 namespace trtmc {
 namespace {
@@ -75,11 +77,20 @@ bool is_letter_or_digit(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-// A list of names of headers.
-bool is_same_host(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
+// "a:80" as "a", "[::1]:80" as "::1".
+std::string_view without_port(std::string_view authority) {
+  if (!authority.starts_with('[')) return authority.substr(0, authority.find(':'));
+  return authority.substr(1, authority.find(']') - 1);
 }
 
+bool is_address(std::string_view host) {
+  const std::string text(host);
+  in6_addr parsed{};
+  return inet_pton(AF_INET, text.c_str(), &parsed) == 1 ||
+         inet_pton(AF_INET6, text.c_str(), &parsed) == 1;
+}
+
+// A list of names of headers.
 bool is_name_list(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) {
     return is_letter_or_digit(c) || c == '-' || c == '_' || c == ',' || c == ' ';
@@ -121,12 +132,18 @@ bool is_request_id(std::string_view text) {
          });
 }
 
-bool is_foreign_page(const std::vector<std::string>& origins, const HttpRequest& request) {
+bool is_foreign_page(const std::vector<std::string>& origins, std::string_view own_host,
+                     const HttpRequest& request) {
   const auto origin = request.headers.find("Origin");
   if (!origin || is_listed(origins, *origin)) return false;
   const size_t scheme = origin->find("://");
   const auto host = request.headers.find("Host");
-  return scheme == origin->npos || !host || !is_same_host(origin->substr(scheme + 3), *host);
+  if (scheme == origin->npos || !host) return true;
+  if (!equal_ignoring_case(origin->substr(scheme + 3), *host)) return true;
+  // A name may be anybody's, and lead here all the same; an address is nobody else's.
+  const std::string_view name = without_port(*host);
+  return !is_address(name) && !equal_ignoring_case(name, "localhost") &&
+         !equal_ignoring_case(name, own_host);
 }
 
 HttpHeaders cors_headers(const std::vector<std::string>& origins, const HttpRequest& request) {

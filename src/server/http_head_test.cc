@@ -41,6 +41,28 @@ TEST(HttpHead, GivesTheLengthOfAChunkInHexadecimal) {
   EXPECT_EQ(http_chunk(std::string(26, 'x')), "1a\r\n" + std::string(26, 'x') + "\r\n");
 }
 
+TEST(HttpHead, KnowsAForeignPage) {
+  const auto is_foreign = [](std::string origin, std::string host) {
+    HttpRequest request;
+    if (!origin.empty()) request.headers.add("Origin", std::move(origin));
+    request.headers.add("Host", std::move(host));
+    return is_foreign_page({"https://listed.example"}, "model.lan", request);
+  };
+  EXPECT_FALSE(is_foreign("", "evil.example:8080"));  // No page.
+  EXPECT_FALSE(is_foreign("https://listed.example", "api.example"));
+  EXPECT_FALSE(is_foreign("http://127.0.0.1:8080", "127.0.0.1:8080"));
+  EXPECT_FALSE(is_foreign("http://[::1]:8080", "[::1]:8080"));
+  EXPECT_FALSE(is_foreign("http://localhost", "LOCALHOST"));
+  EXPECT_FALSE(is_foreign("http://model.lan:8080", "model.lan:8080"));
+  EXPECT_TRUE(is_foreign("http://evil.example:8080", "127.0.0.1:8080"));
+  EXPECT_TRUE(is_foreign("http://127.0.0.1:81", "127.0.0.1:80"));
+  EXPECT_TRUE(is_foreign("null", "127.0.0.1"));
+  // Its owner may have the name lead to 127.0.0.1.
+  EXPECT_TRUE(is_foreign("http://evil.example:8080", "evil.example:8080"));
+  EXPECT_TRUE(is_foreign("http://1.evil.example", "1.evil.example"));
+  EXPECT_TRUE(is_foreign("http://[", "["));
+}
+
 TEST(HttpHead, KnowsARequestId) {
   EXPECT_TRUE(is_request_id("req-1.2_3:4/5+6="));
   EXPECT_TRUE(is_request_id(std::string(128, 'a')));

@@ -53,6 +53,43 @@ TEST(HttpLimits, TellsWhoSendsTooMuchBeforeItCloses) {
                        "\"invalid_request_error\",\"param\":null,\"code\":null}}"));
 }
 
+TEST(HttpLimits, ReadsNoBodyThatNobodyLooksAt) {
+  const HttpServer server(local_options(), echo, {},
+                          [](const HttpRequest& head) { return head.path == "/read"; });
+  const auto request = [](const std::string& path) {
+    return "POST " + path +
+           " HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n";
+  };
+  RawSocket socket(server.port());
+  socket.send(request("/read"));
+  EXPECT_EQ(socket.read_until("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
+  socket.send("abc" + request("/other"));
+  EXPECT_THAT(socket.read_answer(), EndsWith("POST /read [] abc"));
+  EXPECT_THAT(socket.read_to_end(),
+              AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("\r\nConnection: close\r\n"),
+                    EndsWith("POST /other [] ")));
+}
+
+TEST(HttpLimits, HoldsNoMoreBodiesThanMayBe) {
+  HttpServerOptions options = local_options();
+  options.max_body_bytes = options.max_held_bytes = 1000;
+  ExchangeQueue queue;
+  const HttpServer server(options, queue.handler());
+  const std::string request =
+      "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 600\r\n\r\n" + std::string(600, 'x');
+  RawSocket first(server.port()), second(server.port());
+  first.send(request);
+  const auto held = queue.next();
+  EXPECT_THAT(ask(server.port(), request),
+              AllOf(StartsWith("HTTP/1.1 503"), HasSubstr("\r\nRetry-After: 1\r\n"),
+                    HasSubstr("too many large requests")));
+  EXPECT_EQ(held->take_body(), std::string(600, 'x'));
+  EXPECT_EQ(held->request().body, "");
+  second.send(request);
+  queue.next()->respond(plain("in time"));
+  EXPECT_THAT(second.read_answer(), EndsWith("in time"));
+}
+
 TEST(HttpLimits, RefusesAFloodOfHeaders) {
   const HttpServer server(local_options(), echo);
   std::string flood = "GET / HTTP/1.1\r\nHost: a\r\n";
@@ -108,6 +145,12 @@ TEST(HttpLimits, TellsConnectionsBeyondTheLimitToComeBack) {
   for (const char* probe : {"/health/live", "/health", "/metrics"}) {
     EXPECT_THAT(ask(server.port(), get_request(probe)), StartsWith("HTTP/1.1 200")) << probe;
   }
+  // Those have little time, and need no body.
+  EXPECT_THAT(ask(server.port(), "POST /health HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n"),
+              EndsWith("POST /health [] "));
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_THAT(ask(server.port(), "GET /health HTTP/1.1\r\n"), StartsWith("HTTP/1.1 408"));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, options.header_timeout);
   second.reset();
   while (server.open_connections() > 1) usleep(1000);
   EXPECT_THAT(ask(server.port(), get_request("/")), StartsWith("HTTP/1.1 200"));

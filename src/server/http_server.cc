@@ -25,7 +25,6 @@ namespace {
 
 using asio::ip::tcp;
 
-constexpr int kMaxProbes = 64;  // At a time; beyond them connections are closed unanswered.
 constexpr std::chrono::milliseconds kPause{100};  // When the system has no descriptor to spare.
 
 std::string with_port(const std::string& host, uint16_t port) {
@@ -46,12 +45,13 @@ std::string with_port(const std::string& host, uint16_t port) {
 }  // namespace
 
 struct HttpServer::Impl {
-  Impl(const HttpServerOptions& given, Handler handler, ServedRequestLog log)
+  Impl(const HttpServerOptions& given, Handler handler, ServedRequestLog log, Gate gate)
       : options(given),
         shared{.io = io,
                .options = options,
                .handler = std::move(handler),
                .log = std::move(log),
+               .gate = std::move(gate),
                .postbox = std::make_shared<Postbox>(io),
                .on_closed = [this] { on_closed(); }} {
     if (!options.tls_cert.empty()) tls = make_tls_context(options.tls_cert, options.tls_key);
@@ -86,6 +86,7 @@ struct HttpServer::Impl {
   bool listen_at(const tcp::endpoint& endpoint, error_code& error);
   void stop_listening();
   asio::awaitable<void> accept_loop(Listener& listener);
+  asio::awaitable<void> accept_one(Listener& listener);
   void admit(tcp::socket socket);
   void run();
   void drain();
@@ -98,8 +99,7 @@ struct HttpServer::Impl {
   std::list<Listener> listeners;
   uint16_t port = 0;
   int num_refusals = 0;
-  bool was_short = false;             // Of descriptors.
-  PatientThread* patience = nullptr;  // While the thread runs.
+  bool was_short = false;  // Of descriptors.
 
   std::mutex mutex;
   std::condition_variable all_closed;
@@ -159,28 +159,35 @@ void HttpServer::Impl::stop_listening() {
   }
 }
 
+// Whatever fails for one connection, there is a next one.
 asio::awaitable<void> HttpServer::Impl::accept_loop(Listener& listener) {
+  bool has_failed = false;
   while (listener.acceptor.is_open()) {
-    tcp::socket socket(io);
-    error_code error;
-    co_await listener.acceptor.async_accept(socket,
-                                            asio::redirect_error(asio::use_awaitable, error));
-    if (!listener.acceptor.is_open()) break;
-    if (error == asio::error::connection_aborted) continue;
-    if (error) {
-      if (!std::exchange(was_short, true)) {
-        log_warning("no connection can be taken: {}", error.message());
-      }
-      co_await listener.pause.wait(std::chrono::steady_clock::now() + kPause);
-      continue;
-    }
-    was_short = false;
     try {
-      admit(std::move(socket));
+      if (std::exchange(has_failed, false)) {
+        co_await listener.pause.wait(std::chrono::steady_clock::now() + kPause);
+      }
+      co_await accept_one(listener);
     } catch (const std::exception& failure) {
+      has_failed = true;
       log_warning("a connection was closed: {}", failure.what());
     }
   }
+}
+
+asio::awaitable<void> HttpServer::Impl::accept_one(Listener& listener) {
+  tcp::socket socket(io);
+  error_code error;
+  co_await listener.acceptor.async_accept(socket, asio::redirect_error(asio::use_awaitable, error));
+  if (!listener.acceptor.is_open() || error == asio::error::connection_aborted) co_return;
+  if (!error) {
+    was_short = false;
+    co_return admit(std::move(socket));
+  }
+  if (!std::exchange(was_short, true)) {
+    log_warning("no connection can be taken: {}", error.message());
+  }
+  co_await listener.pause.wait(std::chrono::steady_clock::now() + kPause);
 }
 
 void HttpServer::Impl::admit(tcp::socket socket) {
@@ -188,10 +195,10 @@ void HttpServer::Impl::admit(tcp::socket socket) {
   socket.set_option(tcp::no_delay(true), ignored);
   auto purpose = HttpConnection::Purpose::kServe;
   if (num_open >= options.max_connections) {
-    if (num_open >= options.max_connections + kMaxProbes) return;
+    if (num_open >= options.max_connections + HttpServerOptions::kMaxProbes) return;
     purpose = HttpConnection::Purpose::kProbe;
   }
-  patience->replenish();
+  PatientThread::replenish();
   const auto connection =
       std::make_shared<HttpConnection>(shared, std::move(socket), tls.get(), purpose);
   ++num_open;
@@ -199,8 +206,7 @@ void HttpServer::Impl::admit(tcp::socket socket) {
 }
 
 void HttpServer::Impl::run() {
-  PatientThread patient;
-  patience = &patient;
+  const PatientThread patient;
   for (;;) {
     try {
       io.run();
@@ -223,22 +229,25 @@ void HttpServer::Impl::on_closed() {
   all_closed.notify_all();
 }
 
-HttpServer::HttpServer(const HttpServerOptions& options, Handler handler, ServedRequestLog log)
-    : impl_(std::make_unique<Impl>(options, std::move(handler), std::move(log))) {}
+HttpServer::HttpServer(const HttpServerOptions& options, Handler handler, ServedRequestLog log,
+                       Gate gate)
+    : impl_(std::make_unique<Impl>(options, std::move(handler), std::move(log), std::move(gate))) {}
 
 HttpServer::~HttpServer() = default;
 
 uint16_t HttpServer::port() const { return impl_->port; }
 
 std::string HttpServer::url() const {
-  return fmt::format("{}://{}", impl_->options.tls_cert.empty() ? "http" : "https",
+  return fmt::format("{}://{}", has_certificate() ? "https" : "http",
                      with_port(impl_->options.host, impl_->port));
 }
 
 int HttpServer::open_connections() const { return impl_->num_open; }
 
+bool HttpServer::has_certificate() const { return !impl_->options.tls_cert.empty(); }
+
 void HttpServer::reload_certificate() {
-  if (impl_->options.tls_cert.empty()) return;
+  if (!has_certificate()) return;
   auto renewed = std::make_shared<std::unique_ptr<asio::ssl::context>>(
       make_tls_context(impl_->options.tls_cert, impl_->options.tls_key));
   // Connections keep what they need of the one that they began with.

@@ -26,9 +26,13 @@ struct HttpServerOptions {
   bool refuses_foreign_pages = false;
 
   int max_connections = 1024;                  // Beyond it only probes are answered, else 503.
+  static constexpr int kMaxProbes = 64;        // So many more; beyond them: closed unanswered.
   size_t max_header_bytes = size_t{16} << 10;  // 431 beyond it.
   size_t max_body_bytes = size_t{8} << 20;     // 413 beyond it.
   UnsentLimit max_unsent;                      // Of a stream; who lets more pile up is cut off.
+  // For all clients together, of what they have sent, beyond it 503, and of what they have not
+  // taken: beyond it whoever lets most pile up is cut off. At least what one alone may have.
+  size_t max_held_bytes = size_t{256} << 20;
   std::chrono::milliseconds header_timeout{10'000};  // From a request's first byte on: 408.
   std::chrono::milliseconds body_timeout{30'000};    // From the headers' end on: 408.
   std::chrono::milliseconds idle_timeout{75'000};    // Before a request: closed.
@@ -42,12 +46,16 @@ class HttpServer {
  public:
   // Called on the server's thread for every request that came whole, so it must be quick.
   using Handler = std::function<void(std::shared_ptr<Exchange>)>;
+  // Whether the body that comes behind that head will be looked at. If not, the handler gets the
+  // request without it, and the connection ends after the answer.
+  using Gate = std::function<bool(const HttpRequest& head)>;
 
   // Listens and serves from now on. Throws kInvalidArgument (host, certificate), kNotFound (a
   // file), kExhausted (the port is taken, no descriptors are left).
   // `log`, if any, gets every request once it is over, on any thread; it may be called even after
-  // the server has gone, by an exchange that outlives it.
-  HttpServer(const HttpServerOptions& options, Handler handler, ServedRequestLog log = {});
+  // the server has gone, by an exchange that outlives it. Without `gate` all bodies are read.
+  HttpServer(const HttpServerOptions& options, Handler handler, ServedRequestLog log = {},
+             Gate gate = {});
   ~HttpServer();  // Cuts off what still runs.
   HttpServer(const HttpServer&) = delete;
 
@@ -56,6 +64,7 @@ class HttpServer {
 
   int open_connections() const;
 
+  bool has_certificate() const;
   // Reads certificate and key again, if there are any, for the connections to come. Throws as the
   // constructor does; what there is stays then.
   void reload_certificate();

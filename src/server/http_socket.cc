@@ -112,6 +112,11 @@ asio::awaitable<size_t> HttpSocket::write_some(asio::const_buffer buffer, error_
   co_return co_await socket_.async_write_some(buffer, into(error));
 }
 
+asio::awaitable<void> HttpSocket::await_reset() {
+  error_code ignored;
+  co_await socket_.async_wait(asio::ip::tcp::socket::wait_error, into(ignored));
+}
+
 asio::awaitable<void> HttpSocket::shut_down() {
   error_code ignored;
   if (tls_) co_await tls_->async_shutdown(into(ignored));

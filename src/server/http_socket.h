@@ -93,6 +93,9 @@ class HttpSocket {
   asio::awaitable<void> handshake(error_code& error);
   asio::awaitable<size_t> read_some(asio::mutable_buffer buffer, error_code& error);
   asio::awaitable<size_t> write_some(asio::const_buffer buffer, error_code& error);
+  // Until the other side has gone altogether (RST), or this one closes. For who has read its end,
+  // which it may also have sent since it has said all and waits for an answer.
+  asio::awaitable<void> await_reset();
   // Says that nothing more will be sent.
   asio::awaitable<void> shut_down();
   void close();

@@ -112,6 +112,18 @@ TEST(HttpStream, SendsNoCommentsIntoWhatAreNoEvents) {
   EXPECT_THAT(asked.socket.read_answer(), EndsWith("\r\n\r\n1\r\n1\r\n0\r\n\r\n"));
 }
 
+TEST(HttpStream, GoesOnForWhoHasFinishedSending) {
+  Asked asked;
+  asked.exchange->start_stream(events("data: 1\n\n"));
+  asked.socket.read_until("data: 1\n\n\r\n");
+  asked.socket.finish_sending();
+  EXPECT_EQ(asked.socket.read(8), "3\r\n:\n\n\r\n");  // Who has gone would be noticed by it.
+  asked.exchange->write("data: 2\n\n");
+  asked.exchange->end_stream();
+  EXPECT_THAT(asked.socket.read_to_end(), EndsWith("data: 2\n\n\r\n0\r\n\r\n"));
+  EXPECT_FALSE(asked.socket.was_reset());
+}
+
 // ---- An exchange that nobody answers ----
 
 TEST(HttpStream, SaysThatARequestWasNotAnswered) {
@@ -240,6 +252,22 @@ TEST(HttpStream, SendsALargeAnswerToAReaderThatIsSlowAtFirst) {
   asked.exchange->respond(plain(large));
   const std::string answer = asked.socket.read_answer();
   EXPECT_EQ(answer.size() - answer.find("\r\n\r\n") - 4, large.size());
+}
+
+// 25 MiB, of which the system itself keeps less than 10, and then 15: together more than 26.
+TEST(HttpStream, CutsOffWhoLetsMostPileUpWhereItIsTooMuchForAll) {
+  const CapturedLog log;
+  HttpServerOptions options = local_options();
+  options.max_held_bytes = size_t{26} << 20;
+  Asked asked(options, kGet, 4096);
+  asked.exchange->respond(plain(std::string(size_t{25} << 20, 'x')));
+  asked.exchange.reset();
+  RawSocket other(asked.server.port());
+  other.send(kGet);
+  const std::string fifteen(size_t{15} << 20, 'y');
+  asked.queue.next()->respond(plain(fifteen));
+  EXPECT_FALSE(asked.served.next().complete);
+  EXPECT_THAT(other.read_answer(), EndsWith(fifteen));
 }
 
 TEST(HttpStream, CutsAReaderOffThatTakesNothing) {

@@ -37,7 +37,7 @@ GenerationJob chat_job(std::shared_ptr<Exchange> exchange, std::shared_ptr<Serve
 }
 
 void chat(const ServerContext& context, const std::shared_ptr<Exchange>& exchange) {
-  const Json json = parse_body(exchange->request());
+  const Json json = parse_body(exchange->take_body());
   const JsonCursor request(json);
   auto model = requested_model(context.models, request);
   ChatRequest wish = read_chat_request(request, model->loaded.bundle().manifest());

@@ -36,7 +36,7 @@ GenerationJob completion_job(std::shared_ptr<Exchange> exchange, std::shared_ptr
 }
 
 void complete(const ServerContext& context, const std::shared_ptr<Exchange>& exchange) {
-  const Json json = parse_body(exchange->request());
+  const Json json = parse_body(exchange->take_body());
   const JsonCursor request(json);
   auto model = requested_model(context.models, request);
   CompletionRequest wish = read_completion_request(request, model->loaded.engine_model());

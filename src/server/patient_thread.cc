@@ -16,16 +16,18 @@ thread_local PatientThread* t_patient = nullptr;
 }  // namespace
 
 PatientThread::PatientThread(std::chrono::milliseconds patience) : patience_(patience) {
-  replenish();
   t_patient = this;
+  replenish();
   std::set_new_handler(on_no_memory);
 }
 
 PatientThread::~PatientThread() { t_patient = nullptr; }
 
 void PatientThread::replenish() {
-  if (!reserve_) reserve_.reset(new (std::nothrow) char[kReserveBytes]);
-  if (reserve_) waited_ = {};
+  if (t_patient == nullptr) return;
+  auto& reserve = t_patient->reserve_;
+  if (!reserve) reserve.reset(new (std::nothrow) char[kReserveBytes]);
+  if (reserve) t_patient->waited_ = {};
 }
 
 // What operator new calls before it tries again.

@@ -16,8 +16,9 @@ class PatientThread {
   ~PatientThread();
   PatientThread(const PatientThread&) = delete;
 
-  // Takes back what was put aside for bad times, as far as there is memory. By its thread.
-  void replenish();
+  // Puts aside again what this thread had for bad times, as far as there is memory. Nothing on a
+  // thread that is not patient.
+  static void replenish();
 
  private:
   static void on_no_memory();

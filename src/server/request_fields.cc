@@ -24,10 +24,10 @@ bool same_value(const Json& a, const Json& b) {
 
 }  // namespace
 
-Json parse_body(const HttpRequest& request) {
+Json parse_body(std::string_view body) {
   Json json = with_context("request body", [&] {
     // A filter in front may have read the first of two equal keys.
-    return Json::parse(request.body, kMaxBodyDepth, Json::EqualKeys::kRefuse);
+    return Json::parse(body, kMaxBodyDepth, Json::EqualKeys::kRefuse);
   });
   if (json.object()) return json;
   throw Error(ErrorCode::kInvalidArgument,

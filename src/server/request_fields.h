@@ -11,13 +11,12 @@
 
 #include "base/json.h"
 #include "base/token.h"
-#include "server/http_message.h"
 #include "server/model_catalogue.h"
 
 namespace trtmc {
 
-// The body, which must be an object. Throws kInvalidArgument.
-Json parse_body(const HttpRequest& request);
+// A request's body, which must be an object. Throws kInvalidArgument.
+Json parse_body(std::string_view body);
 
 // The model that `request` names in "model". Throws as ModelCatalogue::find.
 std::shared_ptr<ServedModel> requested_model(const ModelCatalogue& models,

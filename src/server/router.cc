@@ -86,6 +86,12 @@ const Route* Router::find(const HttpRequest& request, std::string& allowed) cons
   return nullptr;
 }
 
+bool Router::reaches_handler(const HttpRequest& request) const {
+  std::string allowed;
+  const Route* const route = find(request, allowed);
+  return route != nullptr && (!route->needs_key || (may_pass_(request) && !is_closed_()));
+}
+
 void Router::handle(const std::shared_ptr<Exchange>& exchange) const {
   const auto route_it = [&](const std::shared_ptr<Exchange>&) {
     const HttpRequest& request = exchange->request();

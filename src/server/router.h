@@ -34,6 +34,8 @@ class Router {
   void set_closed(std::function<bool()> is_closed) { is_closed_ = std::move(is_closed); }
   const std::vector<Route>& routes() const { return routes_; }
 
+  // Whether a handler sees a request of that head. Else its answer is known without its body.
+  bool reaches_handler(const HttpRequest& request) const;
   // Answers `exchange` sooner or later. Does not throw.
   void handle(const std::shared_ptr<Exchange>& exchange) const;
 

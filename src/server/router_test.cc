@@ -84,6 +84,18 @@ TEST_F(RouterTest, NothingIsDoneForAClientThatHasGone) {
   EXPECT_EQ(calls, 0);
 }
 
+TEST_F(RouterTest, KnowsByTheHeadWhetherAHandlerSeesARequest) {
+  EXPECT_TRUE(router_.reaches_handler(request_of("POST", "/things")));
+  EXPECT_FALSE(router_.reaches_handler(request_of("PUT", "/things")));
+  EXPECT_FALSE(router_.reaches_handler(request_of("POST", "/nothing")));
+  Router strict(workers_, [](const HttpRequest&) { return false; });
+  strict.add({"POST", "/things", [](const auto&) {}});
+  EXPECT_FALSE(strict.reaches_handler(request_of("POST", "/things")));
+  router_.set_closed([] { return true; });
+  EXPECT_FALSE(router_.reaches_handler(request_of("POST", "/things")));
+  EXPECT_TRUE(router_.reaches_handler(request_of("GET", "/open")));
+}
+
 TEST_F(RouterTest, WithoutAGoodKeyNothingIsSaid) {
   Router strict(workers_, [](const HttpRequest&) { return false; });
   strict.add({"GET", "/things", [](const auto&) { ADD_FAILURE() << "it was let in"; }});

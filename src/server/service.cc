@@ -98,7 +98,8 @@ struct Service::Impl {
         [this](std::shared_ptr<Exchange> exchange) {
           router.handle(metrics.in_flight(std::move(exchange)));
         },
-        [this](const ServedRequest& request) { on_served(request); });
+        [this](const ServedRequest& request) { on_served(request); },
+        [this](const HttpRequest& head) { return router.reaches_handler(head); });
     listening = server.get();
     for (const NamedBundle& bundle : bundles) {
       log_info("loading {} from {}", bundle.name, bundle.path.string());

@@ -45,7 +45,7 @@ bool is_conversation(const JsonCursor& body) {
 }
 
 void tokenize(const ModelCatalogue& models, Exchange& exchange) {
-  const Json json = parse_body(exchange.request());
+  const Json json = parse_body(exchange.take_body());
   const JsonCursor body(json);
   const auto model = requested_model(models, body);
   const bool from_conversation = is_conversation(body);
@@ -61,7 +61,7 @@ void tokenize(const ModelCatalogue& models, Exchange& exchange) {
 }
 
 void render(const ModelCatalogue& models, Exchange& exchange) {
-  const Json json = parse_body(exchange.request());
+  const Json json = parse_body(exchange.take_body());
   const JsonCursor body(json);
   const auto model = requested_model(models, body);
   const bool add_special = optional_flag(body, "add_special_tokens", false);
@@ -73,7 +73,7 @@ void render(const ModelCatalogue& models, Exchange& exchange) {
 }
 
 void detokenize(const ModelCatalogue& models, Exchange& exchange) {
-  const Json json = parse_body(exchange.request());
+  const Json json = parse_body(exchange.take_body());
   const JsonCursor body(json);
   const auto model = requested_model(models, body);
   const Tokenizer& tokenizer = model->loaded.tokenizer();

@@ -18,6 +18,7 @@ from served_model import (GOLDENS, MODEL, TIMEOUT_S, await_that, chat_golden, ch
                           completion_request)
 
 CHAT, COMPLETIONS = "/v1/chat/completions", "/v1/completions"
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 def head(path, length, *more):
@@ -127,8 +128,14 @@ class Bytes(Connections):
         received = b""
         with contextlib.suppress(ConnectionResetError):
             while b"\r\n" not in received and (piece := connection.recv(4096)):
-                received += piece
+                received = (received + piece).removeprefix(CONTINUE)
         return int(received.split()[1]) if received else None
+
+    def test_who_has_finished_sending_gets_an_answer(self):
+        whole = request_bytes(CHAT, chat_request("capital"))
+        self.assertEqual(self.status_of(whole, close_writing=True), 200)
+        self.assertIsNone(self.status_of(whole[:-1], close_writing=True))
+        self.assert_it_goes_on()
 
     def test_half_requests_cost_nothing(self):
         whole = request_bytes(CHAT, chat_request("capital"))
