@@ -50,10 +50,11 @@ struct BackgroundLog::Queue {
   std::pair<LogLevel, std::string> take() {
     if (lines.empty()) {
       const uint64_t lost = std::exchange(num_lost, 0);
-      return {
-          LogLevel::kWarning,
-          fmt::format("{} lines of the log were lost: they come faster than they can be written",
-                      lost)};
+      return {LogLevel::kWarning,
+              message_line(LogLevel::kWarning,
+                           fmt::format("{} lines of the log were lost: they come faster than they "
+                                       "can be written",
+                                       lost))};
     }
     std::pair<LogLevel, std::string> line = std::move(lines.front());
     lines.pop_front();

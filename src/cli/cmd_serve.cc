@@ -6,7 +6,9 @@
 #include <condition_variable>
 #include <csignal>
 #include <mutex>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include "base/background_log.h"
 #include "base/log.h"
@@ -66,11 +68,7 @@ class Reloader {
  public:
   explicit Reloader(Service& service) : thread_([this, &service] { run(service); }) {}
   ~Reloader() {
-    {
-      const std::lock_guard lock(mutex_);
-      is_over_ = true;
-    }
-    changed_.notify_all();
+    stop();
     thread_.join();
   }
 
@@ -82,11 +80,14 @@ class Reloader {
     changed_.notify_all();
   }
 
-  // Whether it still reads after a time in which files that can be read are read.
-  bool is_stuck() {
+  // Begins none any more. False if one still reads after a time in which files that can be read are
+  // read.
+  bool stop() {
     constexpr std::chrono::seconds kPatience{10};
     std::unique_lock lock(mutex_);
-    return !changed_.wait_for(lock, kPatience, [&] { return !is_busy_; });
+    is_over_ = true;
+    changed_.notify_all();
+    return changed_.wait_for(lock, kPatience, [&] { return !is_busy_; });
   }
 
  private:
@@ -124,7 +125,8 @@ void give_memory_back() {
 // The usual soft limit of open files is below the usual number of connections. The hard one is the
 // administrator's word.
 void allow_descriptors(int max_connections) {
-  constexpr rlim_t kOthers = 64;  // Bundles, listeners, the log, what libraries open.
+  // Bundles, listeners, the log, what libraries open.
+  constexpr rlim_t kOthers = 64 + HttpServerOptions::kMaxProbes;
   const rlim_t wanted = static_cast<rlim_t>(max_connections) + kOthers;
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
@@ -136,36 +138,40 @@ void allow_descriptors(int max_connections) {
 
 }  // namespace
 
-// Ends with Interrupted if running requests had to be cut off.
+// Ends by the signal if running requests had to be cut off.
 void execute(const ServeCommand& command, Console& console) {
   // Lines on requests come from the threads that serve them.
-  const BackgroundLog log(console.configure_log(command.log));
+  std::optional<BackgroundLog> log(std::in_place, console.configure_log(command.log));
   ServiceOptions options = command.service;
   options.version = program_version();
   options.build_id = build_id();
   allow_descriptors(options.http.max_connections);
   give_memory_back();
   SignalDesk desk;
-  std::atomic<bool> is_loading = true;
+  // While models are loaded, and once there are no requests to wait for.
+  std::atomic<bool> ends_at_once = true;
   // From before the models are loaded, so that a SIGHUP then waits until they are.
   const InterruptScope interrupt([&](int number) {
-    if (is_loading && number != SIGHUP) end_by_signal(number);
+    if (ends_at_once && number != SIGHUP) end_by_signal(number);
     desk.on_signal(number);
   });
   Service service(options);
-  is_loading = false;
+  ends_at_once = false;
   console.print(service.url() + "\n");
   Reloader reloader(service);
   while (desk.next() == SignalDesk::Wish::kReload) reloader.ask();
   log_info("stopping: {} connections are open", service.open_connections());
   const auto deadline = std::chrono::steady_clock::now() + command.drain;
   const bool all_ended = service.drain(deadline, [&] { return desk.is_impatient(); });
-  // A reload that reads from what never answers would keep the service, and so the program.
-  if (reloader.is_stuck()) end_by_signal(desk.last_stop());
-  if (all_ended) return;
-  log_warning("stopping with {} connections open: their requests are cut off",
-              service.open_connections());
-  throw Interrupted();
+  ends_at_once = true;
+  if (all_ended && reloader.stop()) return;
+  if (!all_ended) {
+    log_warning("stopping with {} connections open: their requests are cut off",
+                service.open_connections());
+  }
+  // What still computes, or reads from what never answers, would keep the service.
+  log.reset();
+  end_by_signal(desk.last_stop());
 }
 
 }  // namespace trtmc

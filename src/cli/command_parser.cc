@@ -6,6 +6,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
+#include <sstream>
 #include <utility>
 
 #include "base/check.h"
@@ -118,7 +119,12 @@ void CommandParser::Impl::apply(const Declared& declared_option, const Settings&
     });
   } else if (declared_option.shared) {
     const auto value = settings.find(option.get_lnames().front());
-    if (value) with_context(value->where, [&] { declared_option.set(value->text); });
+    if (!value) return;
+    with_context(value->where, [&] {
+      if (!declared_option.repeatable) return declared_option.set(value->text);
+      std::istringstream words(value->text);
+      for (std::string word; words >> word;) declared_option.set(word);
+    });
   }
 }
 
@@ -188,6 +194,12 @@ void CommandParser::shared_option(std::string_view name, std::string_view value,
 
 void CommandParser::shared_flag(std::string_view name, std::string_view help, bool& target) {
   flag(name, help, target);
+  impl_->declared.back().shared = true;
+}
+
+void CommandParser::shared_repeatable(std::string_view name, std::string_view value,
+                                      std::string_view help, Setter set) {
+  repeatable(name, value, help, std::move(set));
   impl_->declared.back().shared = true;
 }
 

@@ -43,6 +43,9 @@ class CommandParser {
   void shared_option(std::string_view name, std::string_view value, std::string_view help,
                      Setter set);
   void shared_flag(std::string_view name, std::string_view help, bool& target);
+  // Outside the command line its values stand in one, with blanks between them.
+  void shared_repeatable(std::string_view name, std::string_view value, std::string_view help,
+                         Setter set);
   // All values that the option declared last can take, for the shells to complete.
   void choices(std::vector<std::string> values);
   void footer(std::string_view text);

@@ -36,14 +36,10 @@ bool is_control(char32_t value) {
   return (value < 0x20 && value != '\n' && value != '\t') || (value >= 0x7f && value < 0xa0);
 }
 
-std::string_view level_name(LogLevel level) {
-  constexpr std::string_view kNames[] = {"debug", "info", "warning", "error"};
-  return kNames[static_cast<int>(level)];
-}
-
-// Appends every line with its time, flushed, so that it can be followed. The first one that can't
-// be written is complained about.
-LogSink log_to_file(const std::filesystem::path& path, std::function<void(std::string)> complain) {
+// Appends every line, as text with its time, flushed, so that it can be followed. The first one
+// that can't be written is complained about.
+LogSink log_to_file(const std::filesystem::path& path, LogFormat format,
+                    std::function<void(std::string)> complain) {
   const std::shared_ptr<std::FILE> file(std::fopen(path.c_str(), "ae"), [](std::FILE* f) {
     if (f != nullptr) std::fclose(f);
   });
@@ -51,10 +47,13 @@ LogSink log_to_file(const std::filesystem::path& path, std::function<void(std::s
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("--log-file {}: {}", path.string(), std::strerror(errno)));
   }
-  return [file, path, complain = std::move(complain), failed = false](
+  return [file, path, format, complain = std::move(complain), failed = false](
              LogLevel level, std::string_view line) mutable {
-    const std::string text = fmt::format("{:%Y-%m-%dT%H:%M:%SZ} {:<7} {}\n",
-                                         fmt::gmtime(std::time(nullptr)), level_name(level), line);
+    const std::string text =
+        format == LogFormat::kJson
+            ? fmt::format("{}\n", line)
+            : fmt::format("{:%Y-%m-%dT%H:%M:%SZ} {:<7} {}\n", fmt::gmtime(std::time(nullptr)),
+                          to_string(level), line);
     const bool written = std::fwrite(text.data(), 1, text.size(), file.get()) == text.size() &&
                          std::fflush(file.get()) == 0;
     if (written || std::exchange(failed, true)) return;
@@ -124,17 +123,18 @@ LogSink Console::configure_log(const LogOptions& options) {
   set_log_level(options.quiet     ? LogLevel::kError
                 : options.verbose ? LogLevel::kDebug
                                   : LogLevel::kInfo);
+  set_log_format(options.format);
   if (!options.file.empty()) {
     const auto complain = [this](const std::string& what) {
       note(fmt::format("warning: {}\n", what));
     };
-    LogSink sink = log_to_file(options.file, complain);
+    LogSink sink = log_to_file(options.file, options.format, complain);
     set_log_sink(sink);
     return sink;
   }
-  LogSink sink = [this](LogLevel level, std::string_view line) {
-    const bool plain = level == LogLevel::kDebug || level == LogLevel::kInfo;
-    note(fmt::format("{}{}{}\n", plain ? "" : level_name(level), plain ? "" : ": ", line));
+  LogSink sink = [this, format = options.format](LogLevel level, std::string_view line) {
+    const bool is_plain = level < LogLevel::kWarning || format == LogFormat::kJson;
+    note(is_plain ? fmt::format("{}\n", line) : fmt::format("{}: {}\n", to_string(level), line));
   };
   set_log_sink(sink);
   return sink;

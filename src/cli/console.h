@@ -18,6 +18,7 @@ struct LogOptions {
   bool quiet = false;
   bool verbose = false;
   std::filesystem::path file;  // Empty: standard error.
+  LogFormat format = LogFormat::kText;
 };
 
 // Where a command's text comes from: an argument, else a file, else standard input.

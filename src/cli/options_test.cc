@@ -252,6 +252,7 @@ TEST(Options, ServeReadsItsLimits) {
   EXPECT_EQ(serve.service.http.host, "::1");
   EXPECT_EQ(serve.service.request_log, RequestLogFormat::kJson);
   EXPECT_TRUE(serve.service.engine.speculate);
+  EXPECT_EQ(serve.log.format, LogFormat::kJson);
   EXPECT_EQ(refusal({"serve", "m", "--port", "65536"}).code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(refusal({"serve", "m", "--max-body", "0"}).message,
             "--max-body: \"0\", expected a size from 1 to 1073741824 bytes");
@@ -259,6 +260,21 @@ TEST(Options, ServeReadsItsLimits) {
             "--tls-key is given without --tls-cert");
   EXPECT_EQ(refusal({"serve", "m", "--cors-origin", "a.example"}).code,
             ErrorCode::kInvalidArgument);
+}
+
+TEST(Options, ServeTakesAnAddressAsItStandsInAUrl) {
+  EXPECT_EQ(parse<ServeCommand>({"serve", "m", "--host", "[::1]"}).service.http.host, "::1");
+}
+
+TEST(Options, TheEnvironmentMayNameSeveralOrigins) {
+  const auto serve = parse<ServeCommand>(
+      {"serve", "m"}, settings_of({{"TRTMC_CORS_ORIGIN", "https://a.example  http://b:1"},
+                                   {"TRTMC_SPECULATE", "1"}}));
+  EXPECT_EQ(serve.service.http.cors_origins, (Arguments{"https://a.example", "http://b:1"}));
+  EXPECT_TRUE(serve.service.engine.speculate);
+  EXPECT_EQ(refusal({"serve", "m"}, settings_of({{"TRTMC_CORS_ORIGIN", "a.example"}})).message,
+            "TRTMC_CORS_ORIGIN: \"a.example\", expected an origin such as "
+            "https://chat.example.org, or *");
 }
 
 TEST(Options, EveryCommandHasHelp) {

@@ -64,7 +64,9 @@ void declare_address(CommandParser& parser, ServeCommand& command) {
                          if (text.empty()) {
                            throw Error(ErrorCode::kInvalidArgument, "empty, expected a host");
                          }
-                         http.host = text;
+                         // As in a URL, where an address of IPv6 stands in brackets.
+                         const bool is_bracketed = text.starts_with('[') && text.ends_with(']');
+                         http.host = is_bracketed ? text.substr(1, text.size() - 2) : text;
                        });
   parser.shared_option("--port", "N", "port to listen on (default: 8080; 0: one that is free)",
                        [&http](const std::string& text) {
@@ -76,7 +78,7 @@ void declare_address(CommandParser& parser, ServeCommand& command) {
                        path_into(http.tls_cert));
   parser.shared_option("--tls-key", "FILE", "the certificate's private key (PEM)",
                        path_into(http.tls_key));
-  parser.repeatable(
+  parser.shared_repeatable(
       "--cors-origin", "ORIGIN", "let pages of ORIGIN ask from browsers, \"*\": of all; repeatable",
       [&http](const std::string& text) {
         if (text != "*" && text.find("://") == std::string::npos) {
@@ -119,12 +121,15 @@ void declare_limits(CommandParser& parser, ServeCommand& command) {
 
 void declare_request_log(CommandParser& parser, ServeCommand& command) {
   parser.shared_option("--log-format", "NAME",
-                       "lines on requests: text, json, or none (default: text)",
+                       "lines on requests: text, json (messages too), or none (default: text)",
                        [&command](const std::string& text) {
                          constexpr std::string_view kNames[] = {"text", "json", "none"};
                          constexpr std::optional<RequestLogFormat> kFormats[] = {
                              RequestLogFormat::kText, RequestLogFormat::kJson, std::nullopt};
                          command.service.request_log = kFormats[parse_name(text, kNames)];
+                         command.log.format = command.service.request_log == RequestLogFormat::kJson
+                                                  ? LogFormat::kJson
+                                                  : LogFormat::kText;
                        });
   parser.choices({"text", "json", "none"});
 }

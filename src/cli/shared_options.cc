@@ -124,7 +124,8 @@ void declare_load(CommandParser& parser, LoadOptions& load) {
 }
 
 void declare_speculate(CommandParser& parser, EngineOptions& engine) {
-  parser.flag("--speculate", "guess what repeats: fewer steps, the same answer", engine.speculate);
+  parser.shared_flag("--speculate", "guess what repeats: fewer steps, the same answer",
+                     engine.speculate);
 }
 
 void declare_file(CommandParser& parser, std::filesystem::path& file, std::string_view what) {

@@ -1,26 +1,18 @@
 #include "server/request_log.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <cmath>
 #include <string_view>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "base/utf8.h"
 
 namespace trtmc {
 namespace {
 
 constexpr size_t kLongestPath = 512;
-
-std::string time_text(std::chrono::system_clock::time_point time) {
-  const auto milliseconds =
-      std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z",
-                     fmt::gmtime(static_cast<std::time_t>(milliseconds / 1000)),
-                     milliseconds % 1000);
-}
 
 // What a client has chosen must not look like a line or a field of its own.
 std::string word(std::string_view text) {
@@ -37,7 +29,7 @@ std::string word(std::string_view text) {
 
 std::string json_line(const ServedRequest& request) {
   Json json;
-  json.set("time", time_text(request.start));
+  json.set("time", utc_text(request.start));
   json.set("id", request.id);
   json.set("client", request.client);
   json.set("method", word(request.method));
@@ -60,7 +52,7 @@ std::string request_line(const ServedRequest& request, RequestLogFormat format) 
       request.prompt_tokens && request.completion_tokens
           ? fmt::format("{}+{}", *request.prompt_tokens, *request.completion_tokens)
           : "-";
-  return fmt::format("{} {} {} {} {} {}B{} {:.1f}ms {} {} {}", time_text(request.start),
+  return fmt::format("{} {} {} {} {} {}B{} {:.1f}ms {} {} {}", utc_text(request.start),
                      word(request.client), word(request.method), word(request.path), request.status,
                      request.bytes, request.complete ? "" : " cut", request.duration_ms,
                      word(request.model), tokens, word(request.id));

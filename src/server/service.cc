@@ -49,6 +49,8 @@ class KeyRing {
     keys_ = std::move(keys);
   }
 
+  bool has_file() const { return !file_.empty(); }
+
   bool let_in(const HttpRequest& request) const {
     std::shared_ptr<const ApiKeys> keys;
     {
@@ -64,14 +66,21 @@ class KeyRing {
   std::shared_ptr<const ApiKeys> keys_;
 };
 
-// Something to read again; the others go on if it fails.
+// Something to read again; the others go on if it fails. Whether it has been read.
 template <typename Read>
-void read_again(Read&& read) {
+bool read_again(Read&& read) {
   try {
     read();
+    return true;
   } catch (const std::exception&) {
     log_warning("not read again: {}", current_error().what());
+    return false;
   }
+}
+
+// A part of what a reload says at its end.
+std::string outcome(std::string_view what, bool is_read) {
+  return fmt::format(", {} {}", what, is_read ? "read again" : "as before");
 }
 
 }  // namespace
@@ -119,7 +128,7 @@ struct Service::Impl {
                           request.status, request.duration_ms / 1000);
     if (!log_format) return;
     const bool is_noise = is_probe(request.path) && request.status < 400;
-    log_line(is_noise ? LogLevel::kDebug : LogLevel::kInfo, request_line(request, *log_format));
+    log_record(is_noise ? LogLevel::kDebug : LogLevel::kInfo, request_line(request, *log_format));
   }
 
   const std::optional<RequestLogFormat> log_format;
@@ -143,12 +152,15 @@ std::string Service::url() const { return impl_->server->url(); }
 int Service::open_connections() const { return impl_->server->open_connections(); }
 
 void Service::reload() {
-  read_again([&] { impl_->keys.read(); });
-  read_again([&] { impl_->server->reload_certificate(); });
+  const bool has_keys = read_again([&] { impl_->keys.read(); });
+  const bool has_certificate = read_again([&] { impl_->server->reload_certificate(); });
+  std::string others;
+  if (impl_->keys.has_file()) others += outcome("keys", has_keys);
+  if (impl_->server->has_certificate()) others += outcome("certificate", has_certificate);
   read_again([&] {
     const ModelCatalogue::Reload models = impl_->models.reload();
-    log_info("reloaded: {} models are new, {} are as they were, {} could not be read",
-             models.replaced, models.unchanged, models.failed);
+    log_info("reloaded: {} models are new, {} are as they were, {} could not be read{}",
+             models.replaced, models.unchanged, models.failed, others);
   });
 }
 

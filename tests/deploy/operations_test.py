@@ -210,6 +210,39 @@ class Reload(unittest.TestCase):
                 self.assertEqual(server.json("GET", "/health/ready"), {"status": "ready"})
 
 
+    def test_the_log_says_what_became_of_keys(self):
+        with tempfile.TemporaryDirectory() as folder:
+            keys = pathlib.Path(folder) / "keys"
+            keys.touch(0o600)
+            keys.write_text("sk-one\n", encoding="utf-8")
+            line = "reloaded: 0 models are new, 1 are as they were, 0 could not be read, keys "
+            with Server(f"a={OPTIONS.bundle}", "--api-key-file", keys) as server:
+                server.process.send_signal(signal.SIGHUP)
+                self.assertTrue(server.await_line(line + "read again\n"))
+                keys.write_text("", encoding="utf-8")
+                server.process.send_signal(signal.SIGHUP)
+                self.assertTrue(server.await_line(line + "as before\n"))
+
+
+class Log(unittest.TestCase):
+    def test_as_json_every_line_is_an_object(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for options in ([], ["--log-file", f"{folder}/log"]):
+                with Server(f"a={OPTIONS.bundle}", "--log-format", "json", *options) as server:
+                    server.json("POST", "/v1/completions", COMPLETION)
+                    server.process.terminate()
+                    server.process.wait(TIMEOUT_S)
+                    server.log.seek(0)
+                    text = pathlib.Path(options[1]).read_bytes() if options else server.log.read()
+                lines = [json.loads(line) for line in text.decode().splitlines()]
+                messages = [line["message"] for line in lines if "message" in line]
+                self.assertTrue(any(message.startswith("loading a from ") for message in messages), lines)
+                self.assertEqual([line["path"] for line in lines if "path" in line], ["/v1/completions"])
+                for line in lines:
+                    self.assertRegex(line["time"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
+                    self.assertEqual(line.get("level", "info"), "info")
+
+
 class Health(unittest.TestCase):
     def test_a_server_is_ready_once_it_says_where_it_is(self):
         with Server(f"tiny={OPTIONS.bundle}") as server:

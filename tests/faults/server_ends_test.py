@@ -5,12 +5,15 @@
 """
 import asyncio
 import json
+import os
 import pathlib
+import re
 import resource
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -23,6 +26,7 @@ from served_model import (GOLDENS, TIMEOUT_S, ServedModel, completion_request, e
 
 COMPLETIONS = "/v1/completions"
 STREAMS = 32
+AT_ONCE_S = 5  # A second for clients to take their last words, and what a busy machine adds.
 
 
 def stream_all(server, on_all_started, **more):
@@ -40,6 +44,23 @@ def stream_all(server, on_all_started, **more):
                                     return_exceptions=True)
 
     return asyncio.run(run())
+
+
+class Stop:
+    """Two SIGTERM, one shortly after the other."""
+
+    def __init__(self, server):
+        self.server = server
+        self.time = None
+
+    def __call__(self):
+        self.server.signal(signal.SIGTERM)
+        time.sleep(0.1)
+        self.server.signal(signal.SIGTERM)
+        self.time = time.monotonic()
+
+    def seconds_since(self):
+        return time.monotonic() - self.time
 
 
 class Ends(unittest.TestCase):
@@ -77,21 +98,39 @@ class Ends(unittest.TestCase):
             self.assertNotIsInstance(stream, Exception)
             error = json.loads(stream.events[-1])["error"]
             self.assertEqual((error["message"], error["type"]), ("the answer was cut off, since the server stops", "server_error"))
-        self.assertLess(server.wait(), 128, server.log)
+        self.assertEqual(server.wait(), -signal.SIGTERM, server.log)
         self.assertNotIn("bug", server.log)
 
     def test_a_second_sigterm_ends_it_at_once(self):
         server = self.server()
-
-        def stop():
-            server.signal(signal.SIGTERM)
-            time.sleep(0.1)
-            server.signal(signal.SIGTERM)
-
-        start = time.monotonic()
+        stop = Stop(server)
         stream_all(server, [stop], max_tokens=3900, ignore_eos=True)
-        server.wait()
-        self.assertLess(time.monotonic() - start, 15)
+        self.assertEqual(server.wait(), -signal.SIGTERM, server.log)
+        self.assertLess(stop.seconds_since(), AT_ONCE_S)
+
+    def test_a_second_sigterm_waits_for_no_reload(self):
+        with tempfile.TemporaryDirectory() as folder:
+            keys = pathlib.Path(folder) / "keys"
+            keys.touch(0o600)
+            keys.write_text("sk-one\n", encoding="utf-8")
+            server = self.server("--api-key-file", keys)
+            keys.unlink()
+            os.mkfifo(keys)  # Nobody writes to it, so that who opens it waits for ever.
+            server.signal(signal.SIGHUP)
+            time.sleep(0.5)
+            stop = Stop(server)
+            stop()
+            self.assertEqual(server.wait(), -signal.SIGTERM, server.log)
+            self.assertLess(stop.seconds_since(), AT_ONCE_S)
+
+    def test_it_asks_for_the_descriptors_that_its_connections_take(self):
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        server = self.server("--max-connections", "200", before=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (100, hard)))
+        limits = pathlib.Path(f"/proc/{server.process.pid}/limits").read_text(encoding="ascii")
+        allowed = int(re.search(r"^Max open files +(\d+)", limits, re.M)[1])
+        probes = 64  # docs/operations.md
+        self.assertGreaterEqual(allowed, 200 + probes + server.descriptors())
+        server.stop()
 
     def test_a_reload_that_is_asked_for_too_early_waits(self):
         command = [OPTIONS.bin / "trtmc", "serve", *(f"m{i}={OPTIONS.bundle}" for i in range(8)), "--port", "0", "--threads", "1"]
@@ -145,19 +184,24 @@ class Memory(unittest.TestCase):
         self.assertIn(6, ends)
 
     def test_requests_beyond_the_limit_are_told_so_and_the_next_one_is_answered(self):
+        starts, statuses = 0, []
         for limit in (320 << 20, 448 << 20):
             try:
                 server = ServedModel(OPTIONS.bin / "trtmc", OPTIONS.bundle, "--threads", "1", before=lambda limit=limit: resource.setrlimit(
                     resource.RLIMIT_AS, (limit, limit)))
             except AssertionError:
                 continue  # The test above has these.
+            starts += 1
             with server:
                 for stream in stream_all(server, [], prompt=[300] * 3000, max_tokens=4):
                     self.assertNotIsInstance(stream, Exception)
                     self.assert_whole_or_told(stream)
+                    statuses.append(stream.status)
                 self.assertEqual(server.request("GET", "/health/ready")[0], 200)
                 answer = server.ask(COMPLETIONS, completion_request(0))
                 self.assertEqual(answer["choices"][0]["text"], GOLDENS["prompts"][0]["answer"])
+        self.assertGreater(starts, 0)
+        self.assertIn(503, statuses)  # Else there was memory for all, and nothing has been tried.
 
     def assert_whole_or_told(self, stream):
         """A stream that found no memory is a 503, or ends with an event of the same error."""
