@@ -91,6 +91,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   // False if there is none: the client has gone, or was idle for too long.
   asio::awaitable<bool> read_request();
   bool parse_some();
+  bool parse_or_refuse();  // The same; without memory the request is refused.
+  void drop_body();
   bool take_in_body();
   bool is_foreign(const HttpRequest& request) const;
   void enter(Phase phase);

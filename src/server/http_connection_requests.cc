@@ -1,5 +1,6 @@
 // The requests of a connection on their way in.
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "server/health_api.h"
@@ -61,7 +62,7 @@ asio::awaitable<bool> HttpConnection::read_request() {
   phase_begin_ = now();
   has_continued_ = false;
   body_share_.reset();
-  while (!parse_some()) {
+  while (!parse_or_refuse()) {
     const bool is_idle = phase_ == Phase::kIdle;
     if (is_closed_ || (is_idle && shared_.is_draining)) co_return false;
     const bool has_news = co_await changed_.wait(read_deadline());
@@ -87,7 +88,7 @@ bool HttpConnection::is_foreign(const HttpRequest& request) const {
 // many for the server.
 bool HttpConnection::take_in_body() {
   const HttpServerOptions& options = shared_.options;
-  HttpRequest& request = parser_->parsed().request;
+  const HttpRequest& request = parser_->parsed().request;
   if (phase_ != Phase::kBody) {
     enter(Phase::kBody);
     if (purpose_ == Purpose::kProbe || is_foreign(request)) return false;
@@ -97,9 +98,23 @@ bool HttpConnection::take_in_body() {
   body_share_->grow_to(request.body.size());
   if (*shared_.body_bytes <= std::max(options.max_held_bytes, options.max_body_bytes)) return true;
   refusal_ = error_response(too_many_bodies());
-  request.body = {};
-  body_share_.reset();
+  drop_body();
   return false;
+}
+
+void HttpConnection::drop_body() {
+  parser_->parsed().request.body = {};
+  body_share_.reset();
+}
+
+bool HttpConnection::parse_or_refuse() {
+  try {
+    return parse_some();
+  } catch (const std::bad_alloc&) {
+    drop_body();  // Makes room for what says so.
+    refusal_ = error_response(api_error({ErrorCode::kExhausted, std::string(kOutOfMemory)}));
+    return true;
+  }
 }
 
 // True once the request is whole, can't become so, or need not.
