@@ -1,5 +1,7 @@
 #include "server/health_api.h"
 
+#include <gmock/gmock.h>
+
 #include <atomic>
 #include <future>
 #include <thread>
@@ -89,6 +91,7 @@ TEST_F(HealthApi, RequestsAreAskedForAgainSomeTimeAfterAFailure) {
   };
   const auto model = serve("a", load);
   answer_once(*model, 1);
+  while (model->engine.stats().failed_in_row == 0) std::this_thread::yield();
   const auto exchange = std::make_shared<FakeExchange>(request_of("GET", "/health/ready"));
   patient.handle(exchange);
   EXPECT_EQ(exchange->await().status, 200);
@@ -110,8 +113,8 @@ TEST_F(HealthApi, AStepThatHangsIsNoLife) {
   for (const char* path : {"/health/live", "/health/ready"}) {
     const auto exchange = std::make_shared<FakeExchange>(request_of("GET", path));
     strict.handle(exchange);
-    EXPECT_EQ(exchange->await().body,
-              R"({"status":"unhealthy","reason":"a step of \"a\" takes 0 s so far"})");
+    EXPECT_THAT(exchange->await().body,
+                testing::StartsWith(R"({"status":"unhealthy","reason":"a step of \"a\" takes )"));
   }
   EXPECT_EQ(health("/health/live"), "200 live");
   end.set_value();

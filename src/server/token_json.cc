@@ -38,14 +38,18 @@ int count_code_points(std::string_view utf8) {
 
 }  // namespace
 
-void ChatLogprobs::add(const Tokenizer& tokenizer, const Token& token) {
+Json chat_token_json(const Tokenizer& tokenizer, const Token& token) {
   Json::Array top;
   for (const TokenLogprob& other : token.top) {
     top.push_back(token_json(tokenizer, other.token, other.logprob));
   }
   Json json = token_json(tokenizer, token.id, token.logprob);
   json.set("top_logprobs", std::move(top));
-  append(content_, json);
+  return json;
+}
+
+void ChatLogprobs::add(const Tokenizer& tokenizer, const Token& token) {
+  append(content_, chat_token_json(tokenizer, token));
 }
 
 std::string ChatLogprobs::json() const {

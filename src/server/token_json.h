@@ -12,9 +12,12 @@
 
 namespace trtmc {
 
-// Of a chat: {"content": [{"token", "bytes", "logprob", "top_logprobs"}, …], "refusal": null},
-// where bytes that are no code points show as U+FFFD in "token". Kept as text, a tenth of what a
-// tree of values takes.
+// Of a chat: {"token", "bytes", "logprob", "top_logprobs"}, where bytes that are no code points
+// show as U+FFFD in "token".
+Json chat_token_json(const Tokenizer& tokenizer, const Token& token);
+
+// Many of them: {"content": [...], "refusal": null}. Kept as text, a tenth of what a tree of values
+// takes.
 class ChatLogprobs {
  public:
   void add(const Tokenizer& tokenizer, const Token& token);
