@@ -159,9 +159,17 @@ class Walk {
     }
   }
 
+  bool waits_for_leader(const Sequence& sequence) const {
+    const Sequence* leader = sequence.leader ? scheduler_.find(*sequence.leader) : nullptr;
+    return leader && !leader->prompt_computed();
+  }
+
+  // Those who wait for blocks alone.
   std::set<SequenceId> ids_of_waiting() const {
     std::set<SequenceId> ids;
-    for (const auto& sequence : scheduler_.waiting()) ids.insert(sequence->id);
+    for (const auto& sequence : scheduler_.waiting()) {
+      if (!waits_for_leader(*sequence)) ids.insert(sequence->id);
+    }
     return ids;
   }
 
@@ -171,8 +179,7 @@ class Walk {
       if (!waiting.contains(started->id)) continue;
       for (const auto& passed : scheduler_.waiting()) {
         if (!waiting.contains(passed->id) || started->before(*passed)) continue;
-        const Sequence* leader = passed->leader ? scheduler_.find(*passed->leader) : nullptr;
-        if (leader && !leader->prompt_computed()) continue;
+        if (waits_for_leader(*passed)) continue;  // Since its leader gave way.
         EXPECT_FALSE(passed->was_preempted);
         EXPECT_LE(num_plans_ - passed->arrival, options_.max_steps_passed_over);
         ++counts_.passed;
