@@ -164,7 +164,7 @@ void execute(const ServeCommand& command, Console& console) {
   const auto deadline = std::chrono::steady_clock::now() + command.drain;
   const bool all_ended = service.drain(deadline, [&] { return desk.is_impatient(); });
   ends_at_once = true;
-  if (all_ended && reloader.stop()) return;
+  if (all_ended && !desk.is_impatient() && reloader.stop()) return;
   if (!all_ended) {
     log_warning("stopping with {} connections open: their requests are cut off",
                 service.open_connections());

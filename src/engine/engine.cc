@@ -242,6 +242,7 @@ void Engine::Impl::step() {
     discard_failed();
     scheduler.commit(plan, accepted);
     finish_or_guess();
+    counter.count_whole_step();
   } catch (const Error& error) {
     fail_step(plan, error.code(), error.what());
   } catch (const std::bad_alloc&) {

@@ -19,6 +19,8 @@ void StatsCounter::begin_step() {
   step_begin_ = std::chrono::steady_clock::now();
 }
 
+void StatsCounter::count_whole_step() { counts_.failed_in_row = 0; }
+
 void StatsCounter::count_failed_step() {
   ++counts_.failed_steps;
   ++counts_.failed_in_row;
@@ -28,7 +30,6 @@ void StatsCounter::count_failed_step() {
 
 void StatsCounter::count_step(const StepPlan& plan, std::span<const TokenDraws::Draw> draws) {
   ++counts_.steps;
-  counts_.failed_in_row = 0;
   ++counts_.steps_by_batch_size[batch_size_index(plan.rows.size())];
   counts_.step_sequences += static_cast<int64_t>(plan.rows.size());
   for (const PlanRow& row : plan.rows) {

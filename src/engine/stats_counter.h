@@ -19,6 +19,7 @@ class StatsCounter {
   void begin_step();
   // Between the draws and the commit of a plan.
   void count_step(const StepPlan& plan, std::span<const TokenDraws::Draw> draws);
+  void count_whole_step();  // It has gone well to its end.
   void count_failed_step();
 
   // Shows what has been counted, and what the scheduler has now.

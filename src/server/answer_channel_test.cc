@@ -71,7 +71,7 @@ TEST(AnswerChannel, BreaksWhenMoreIsUnsentThanMayBe) {
 }
 
 TEST(AnswerChannel, HoldsNoSilenceOfTheMakerAgainstTheClient) {
-  constexpr std::chrono::milliseconds kTime{20};
+  constexpr std::chrono::milliseconds kTime{200};
   Ends ends(kTime);
   ends.exchange->start_stream(head("1"));
   ends.channel->take();

@@ -45,10 +45,10 @@ HttpConnection::HttpConnection(HttpConnections& shared, asio::ip::tcp::socket so
 }
 
 void HttpConnections::relieve() {
-  HttpConnection* const greediest = *std::max_element(
-      all.begin(), all.end(), [](const HttpConnection* a, const HttpConnection* b) {
-        return a->unsent_bytes() < b->unsent_bytes();
-      });
+  const auto greed = [](const HttpConnection* connection) {
+    return std::pair(connection->is_stalled(), connection->unsent_bytes());
+  };
+  HttpConnection* const greediest = *std::ranges::max_element(all, {}, greed);
   log_warning("a client has not taken {} bytes of its answers: cut off, since {} wait for all",
               greediest->unsent_bytes(), unsent_bytes);
   greediest->abort();
@@ -281,6 +281,10 @@ void HttpConnection::queue_piece(std::string_view bytes) {
   last_piece_ = now();
   if (!framing_.has_body) return;
   queue(framing_.in_chunks() ? http_chunk(bytes) : std::string(bytes));
+}
+
+bool HttpConnection::is_stalled() const {
+  return has_unsent() && now() >= after(progress_, shared_.options.max_unsent.time);
 }
 
 void HttpConnection::queue(std::string_view bytes) {

@@ -58,7 +58,7 @@ struct HttpConnections {
   const std::shared_ptr<std::atomic<size_t>> body_bytes = std::make_shared<std::atomic<size_t>>(0);
   size_t unsent_bytes = 0;  // Of all connections.
 
-  void relieve();  // Cuts off whoever lets most pile up.
+  void relieve();  // Cuts off whoever lets most pile up, of those who don't read if there are any.
 };
 
 class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
@@ -75,6 +75,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void cut_off();
   void abort();  // What the client has not got yet is dropped.
   size_t unsent_bytes() const { return unsent_bytes_; }
+  bool is_stalled()
+      const;  // Nothing has been taken for max_unsent.time, though there is something.
 
  private:
   enum class Phase { kIdle, kHead, kBody };  // Of a request on its way in.

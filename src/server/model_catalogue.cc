@@ -73,7 +73,8 @@ ModelCatalogue::Reload ModelCatalogue::reload() {
   Reload result;
   Models models = all();
   for (auto& held : models) {
-    // Given up before the next one is loaded: what has been replaced may be large.
+    // Given up before the next one is loaded: what has been replaced may be large. Its answers may
+    // keep it longer.
     const std::shared_ptr<ServedModel> model = std::move(held);
     const std::string name = Json(model->name).dump();
     try {
@@ -81,6 +82,7 @@ ModelCatalogue::Reload ModelCatalogue::reload() {
         ++result.unchanged;
         continue;
       }
+      reaper_.await_idle();
       put(loaded_again(*model));
       ++result.replaced;
       log_info("model {}: loaded again from {}", name, model->path.string());

@@ -15,16 +15,24 @@ Reaper::~Reaper() {
   {
     const std::lock_guard lock(queue_->mutex);
     queue_->is_over = true;
-    queue_->changed.notify_one();
+    queue_->changed.notify_all();
   }
   thread_.join();
+}
+
+void Reaper::await_idle() {
+  std::unique_lock lock(queue_->mutex);
+  queue_->changed.wait(lock, [&] { return queue_->is_idle; });
 }
 
 void Reaper::Queue::take(Objects& node) {
   {
     const std::lock_guard lock(mutex);
-    if (!is_over) dying.splice(dying.end(), node);
-    changed.notify_one();
+    if (!is_over) {
+      dying.splice(dying.end(), node);
+      is_idle = false;
+    }
+    changed.notify_all();
   }
   node.clear();  // Nobody is there any more.
 }
@@ -39,6 +47,8 @@ void Reaper::Queue::run() {
     lock.unlock();
     next.clear();
     lock.lock();
+    is_idle = dying.empty();
+    changed.notify_all();
   }
 }
 

@@ -26,6 +26,9 @@ class Reaper {
     return {address, [queue = queue_, node = std::move(node)](T*) mutable { queue->take(node); }};
   }
 
+  // Returns once all have died whom nobody has any more.
+  void await_idle();
+
  private:
   using Objects = std::list<std::shared_ptr<void>>;
   struct Queue {
@@ -35,6 +38,7 @@ class Reaper {
     std::mutex mutex;
     std::condition_variable changed;
     Objects dying;
+    bool is_idle = true;
     bool is_over = false;
   };
 

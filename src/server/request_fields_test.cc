@@ -348,8 +348,8 @@ TEST(RequestFields, TheLogprobsOfAWholeAnswerHaveALimit) {
   completion.set("logprobs", 20);
   for (Json* request : {&chat, &completion}) {
     request->set("n", 128);
-    // 21 for each token, 128 times: 1489 are more than four millions.
-    request->set("max_tokens", 1489);
+    // 21 for each token, 128 times: 373 are more than a million.
+    request->set("max_tokens", 373);
     EXPECT_EQ(refused_field(*request), "logprobs");
   }
   // A stream keeps none.

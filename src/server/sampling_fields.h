@@ -34,7 +34,7 @@ GenerationRequest make_request(const Manifest& manifest, const SamplingFields& f
 
 // How many of the most likely tokens an answer of one piece holds, with the token itself, for each
 // of its tokens: each is some 70 bytes of memory until the answer is sent.
-inline constexpr int64_t kMostKeptLogprobs = 4'000'000;
+inline constexpr int64_t kMostKeptLogprobs = 1'000'000;
 
 // Throws a FieldError of "logprobs" if the answers to these requests may have more.
 void check_kept_logprobs(const LoadedModel& model, std::span<const GenerationRequest> requests);

@@ -13,9 +13,9 @@ namespace trtmc::cpu {
 namespace {
 
 // Into a KV head's block: its keys [head_dim, kKvBlockSize], its values [kKvBlockSize, head_dim].
-template <typename Element, typename From, typename Convert>
+template <typename Element, typename Convert>
 void store_head(std::byte* keys, std::byte* values, size_t head_dim, int offset,
-                std::span<const From> k, std::span<const From> v, Convert convert) {
+                std::span<const float> k, std::span<const float> v, Convert convert) {
   auto* key = reinterpret_cast<Element*>(keys) + offset;
   auto* value = reinterpret_cast<Element*>(values) + static_cast<size_t>(offset) * head_dim;
   for (size_t d = 0; d < k.size(); ++d) {
@@ -94,15 +94,17 @@ void CpuKvCache::store(BlockId block, int layer, int offset, const float* k, con
   }
 }
 
+// The place of the value serves the key on its way: threads of the pool take no memory.
 void CpuKvCache::store_bytes(std::byte* keys, int offset, std::span<const float> k,
                              std::span<const float> v) const {
   std::byte* values = keys + half_bytes_;
   const size_t codes_bytes = head_dim_ * kKvBlockSize;
-  std::vector<int8_t> key(k.size()), value(v.size());
-  reinterpret_cast<float*>(keys + codes_bytes)[offset] = head_to_bytes(k, key);
+  auto* key = reinterpret_cast<int8_t*>(keys) + offset;
+  const std::span value(reinterpret_cast<int8_t*>(values) + static_cast<size_t>(offset) * head_dim_,
+                        v.size());
+  reinterpret_cast<float*>(keys + codes_bytes)[offset] = head_to_bytes(k, value);
+  for (size_t d = 0; d < k.size(); ++d) key[d * kKvBlockSize] = value[d];
   reinterpret_cast<float*>(values + codes_bytes)[offset] = head_to_bytes(v, value);
-  store_head<int8_t>(keys, values, head_dim_, offset, std::span<const int8_t>(key),
-                     std::span<const int8_t>(value), [](int8_t code) { return code; });
 }
 
 void CpuKvCache::copy_block(BlockId from, BlockId to) {
