@@ -18,13 +18,16 @@ std::string_view to_string(FinishReason reason);  // "stop", "length", "cancelle
 // `error` gets the text or, where there is no memory for it, kOutOfMemory.
 void set_error(std::string& error, std::string_view text) noexcept;
 
+constexpr int kMostChoices = 128;
+
 enum class Priority { kLow, kNormal, kHigh };
 
 struct GenerationRequest {
   std::vector<TokenId> prompt;  // At least one token.
   SamplingParams sampling;
   int max_tokens = 0;  // 0: up to the context's end.
-  int n = 1;           // Answers, 1 to 128. They differ by their draws; the first is that of n = 1.
+  // Answers, 1 to kMostChoices. They differ by their draws; the first is that of n = 1.
+  int n = 1;
   Priority priority = Priority::kNormal;
   std::vector<TokenId> stop_ids;  // The bundle's and the request's own; ends the answer, not shown.
   std::vector<std::string> stop;  // Stop strings; nothing of them is shown.

@@ -10,8 +10,6 @@
 namespace trtmc {
 namespace {
 
-constexpr int kMostChoices = 128;
-
 void require(bool holds, const std::string& message) {
   if (!holds) throw Error(ErrorCode::kInvalidArgument, message);
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 namespace trtmc {
+
 std::string random_hex(int digits) {
   std::random_device device;
   std::string text;

@@ -16,7 +16,6 @@ namespace trtmc {
 namespace {
 
 constexpr int kMostInt = std::numeric_limits<int>::max();
-constexpr int kMostChoices = 128;
 constexpr size_t kMostStops = 4;  // As OpenAI has it.
 // Each is looked at for every token, on the thread that all answers share.
 constexpr size_t kMostStopBytes = 1024;
