@@ -1,8 +1,8 @@
 #!/bin/bash
 # Builds trtmc and passes its tests; installs what that needs. Without an option: format, layers, and
-# everything but the slow tests, compiled by g++. `--all` is what CI runs: the docs as a site, clang-tidy, the
-# sanitizers and the fuzzers (compiled by clang), the CUDA backend where nvcc is, then the same as without an option,
-# and PyPI's clients against the server. `--stage NAME` runs one stage.
+# everything but the slow tests, compiled by g++. `--all` is what CI runs: the docs as a site, clang-tidy, instructions
+# a token by callgrind, the sanitizers and the fuzzers (compiled by clang), the CUDA backend where nvcc is, then the same as
+# without an option, and PyPI's clients against the server. `--stage NAME` runs one stage.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -49,6 +49,12 @@ stage_tsan() {  # What has threads: the pool, the backends, the engine, the libr
     http_tests openai_tests server_tests -- --quiet
   ctest --preset tsan -j "$jobs" -LE "$quick" -R '^(base|engine|api|library|conformance|hub|http|openai|server)\.'
 }
+# Instructions a token of what ships, counted by callgrind: a release build of the one program that needs.
+stage_instructions() {
+  configure release -DTRTMC_TESTS=ON
+  cmake --build --preset release -j "$jobs" --target model_steps -- --quiet
+  ctest --preset release -L instructions
+}
 stage_clang() { build clang; ctest --preset clang -j "$jobs" -L 'unit' -LE "$quick"; }
 stage_tidy() { tools/tidy.sh; }
 stage_arm64() {  # For 64-bit ARM, run by qemu: docs/arm64.md.
@@ -90,7 +96,7 @@ run() {
 tools/install_deps.sh --tests
 case "${1:-}" in
   "") run format dev ;;
-  --all) run format docs tidy asan fuzz tsan cuda dev clients ;;
+  --all) run format docs tidy instructions asan fuzz tsan cuda dev clients ;;
   --stage) run "$2" ;;
-  *) echo "usage: tools/test.sh [--all | --stage format|docs|dev|release|asan|tsan|clang|tidy|fuzz|clients|cuda|arm64]" >&2; exit 2 ;;
+  *) echo "usage: tools/test.sh [--all | --stage format|docs|dev|release|asan|tsan|clang|tidy|instructions|fuzz|clients|cuda|arm64]" >&2; exit 2 ;;
 esac
