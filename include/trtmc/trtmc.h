@@ -46,6 +46,7 @@ struct ModelOptions {
   std::string kv_type = "f32";        // How they are kept: "f32", "bf16" or "q8".
   // "avx512vnni", "avx512", "avxvnni", "avx2", "neon_dotprod", "neon", "generic"; empty: the best.
   std::string cpu_isa{};
+  int threads_batch = 0;  // Of steps of several tokens: prompts, answers together; 0: as `threads`.
 };
 
 struct ModelInfo {

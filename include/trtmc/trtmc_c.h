@@ -84,9 +84,11 @@ typedef struct trtmc_model_options {
   /* "avx512vnni", "avx512", "avxvnni", "avx2", "neon_dotprod", "neon", "generic"; NULL: the best.
    */
   const char* cpu_isa;
+  int32_t threads_batch; /* Of steps of several tokens: prompts, answers together; 0: as threads. */
+  int32_t reserved;      /* 0 */
 } trtmc_model_options;
 #define TRTMC_MODEL_OPTIONS_INIT \
-  { sizeof(trtmc_model_options), NULL, 0, 0, 0, NULL, NULL }
+  { sizeof(trtmc_model_options), NULL, 0, 0, 0, NULL, NULL, 0, 0 }
 
 /* Loads the bundle at `path`. `options` may be NULL. */
 TRTMC_API trtmc_status trtmc_model_load(const char* path, const trtmc_model_options* options,

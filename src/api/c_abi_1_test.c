@@ -33,6 +33,8 @@ AT(trtmc_model_options, context_length, 20);
 AT(trtmc_model_options, kv_memory_bytes, 24);
 AT(trtmc_model_options, kv_type, 32);
 AT(trtmc_model_options, cpu_isa, 40);
+AT(trtmc_model_options, threads_batch, 48);
+AT(trtmc_model_options, reserved, 52);
 
 /* Passed in arrays, so these can't grow. */
 IS(sizeof(trtmc_logit_bias), 8);

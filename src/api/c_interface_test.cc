@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -170,6 +171,25 @@ TEST_F(CInterface, RefusesTheOptionsOfNewerHeaders) {
   trtmc_model* none = nullptr;
   EXPECT_EQ(trtmc_model_load("x", &options, &none, &error_), TRTMC_INVALID_ARGUMENT);
   EXPECT_THAT(trtmc_error_hint(error_), HasSubstr("newer library"));
+}
+
+// What the model of these options runs on, in words.
+std::string device_of(const trtmc_model_options& options) {
+  trtmc_model* model = nullptr;
+  char* json = nullptr;
+  EXPECT_EQ(trtmc_model_load(embedded_bundle().c_str(), &options, &model, nullptr), TRTMC_OK);
+  EXPECT_EQ(trtmc_model_info(model, &json, nullptr), TRTMC_OK);
+  trtmc_model_free(model);
+  return take(json);
+}
+
+TEST_F(CInterface, ReadsOfOptionsWhatTheCallersHeaderHas) {
+  trtmc_model_options options = TRTMC_MODEL_OPTIONS_INIT;
+  options.threads = 1;
+  options.threads_batch = 2;
+  EXPECT_THAT(device_of(options), HasSubstr("1 thread (2 for several tokens)"));
+  options.size = offsetof(trtmc_model_options, threads_batch);
+  EXPECT_THAT(device_of(options), HasSubstr("1 thread,"));
 }
 
 TEST_F(CInterface, TokenizesBackAndForth) {

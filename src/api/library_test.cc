@@ -271,6 +271,8 @@ TEST(Library, SaysWhatItWasGiven) {
   EXPECT_EQ(info.source, "smollm3-tiny");
   EXPECT_TRUE(info.has_tokenizer && info.has_chat_template && info.has_reasoning && info.has_tools);
   EXPECT_THAT(info.device, HasSubstr("1 thread"));
+  EXPECT_THAT(Model(embedded_bundle(), {.threads = 1, .threads_batch = 2}).info().device,
+              HasSubstr("1 thread (2 for several tokens)"));
   EXPECT_EQ(Model(embedded_bundle(), {.threads = 1, .context_length = 64}).info().context_length,
             64);
   EXPECT_EQ(version(), TRTMC_VERSION_STRING);
@@ -288,6 +290,8 @@ TEST(Library, RefusesWithACodeAndAMessage) {
               Pair(testing::_, HasSubstr("abacus")));
   EXPECT_THAT(refusal([] { Model(embedded_bundle(), {.threads = -1}); }),
               Pair(ErrorCode::kInvalidArgument, HasSubstr("threads: -1")));
+  EXPECT_THAT(refusal([] { Model(embedded_bundle(), {.threads_batch = -1}); }),
+              Pair(ErrorCode::kInvalidArgument, HasSubstr("threads_batch: -1")));
   EXPECT_THAT(refusal([] { Model(embedded_bundle(), {.kv_type = "f8"}); }),
               Pair(ErrorCode::kInvalidArgument, HasSubstr("kv_type: \"f8\"")));
   EXPECT_THAT(refusal([] { model().complete("", {}); }),

@@ -19,10 +19,12 @@ void require_not_negative(const char* name, int value) {
 
 LoadOptions load_options(const ModelOptions& options) {
   require_not_negative("threads", options.threads);
+  require_not_negative("threads_batch", options.threads_batch);
   require_not_negative("context_length", options.context_length);
   LoadOptions load;
   load.backend = options.backend;
   load.executor.num_threads = options.threads;
+  load.executor.num_threads_batch = options.threads_batch;
   load.executor.isa = options.cpu_isa;
   load.executor.context_length = options.context_length;
   load.executor.kv_memory_bytes = options.kv_memory_bytes;

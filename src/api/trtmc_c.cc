@@ -89,7 +89,8 @@ trtmc_status trtmc_model_load(const char* path, const trtmc_model_options* optio
                             .context_length = read.context_length,
                             .kv_memory_bytes = read.kv_memory_bytes,
                             .kv_type = read.kv_type == nullptr ? "f32" : read.kv_type,
-                            .cpu_isa = or_empty(read.cpu_isa)})};
+                            .cpu_isa = or_empty(read.cpu_isa),
+                            .threads_batch = read.threads_batch})};
   });
 }
 

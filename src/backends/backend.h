@@ -86,6 +86,7 @@ struct DeviceRoofs {
 
 struct ExecutorOptions {
   int num_threads = 0;           // 0: the backend's choice.
+  int num_threads_batch = 0;     // Of steps of several tokens; 0: as num_threads.
   std::string isa;               // A CPU instruction set by name; empty: the best there is.
   int context_length = 0;        // Tokens a sequence may have; 0: the model's own.
   uint64_t kv_memory_bytes = 0;  // 0: room for one sequence of context_length.
@@ -111,7 +112,8 @@ class Executor {
   virtual std::string description() const = 0;
   // The two parts of it that programs ask for. The instruction set: "avx512", "generic".
   virtual std::string_view isa() const { return "generic"; }
-  virtual int num_threads() const { return 1; }
+  // And how many threads compute a step of `num_tokens` tokens.
+  virtual int num_threads(int /*num_tokens*/) const { return 1; }
   // Measured now, where the device has memory of its own; nothing where it is the machine's.
   virtual std::optional<DeviceRoofs> measure_roofs() { return std::nullopt; }
 };

@@ -76,7 +76,7 @@ void take_smaller(std::optional<double>& least, std::optional<double> value) {
 
 }  // namespace
 
-std::vector<int> usable_cores() {
+std::vector<int> usable_cores(const fs::path& cpus) {
   // 8192 CPUs: the kernel refuses a mask that is shorter than its own.
   std::array<cpu_set_t, 8> mask{};
   const bool known = sched_getaffinity(0, sizeof(mask), mask.data()) == 0;
@@ -85,8 +85,7 @@ std::vector<int> usable_cores() {
   for (int cpu = 0; known && cpu < 8 * CPU_SETSIZE; ++cpu) {
     if (!CPU_ISSET_S(static_cast<size_t>(cpu), sizeof(mask), mask.data())) continue;
     std::string siblings;
-    std::ifstream("/sys/devices/system/cpu/cpu" + std::to_string(cpu) +
-                  "/topology/thread_siblings_list") >>
+    std::ifstream(cpus / ("cpu" + std::to_string(cpu)) / "topology/thread_siblings_list") >>
         siblings;
     if (siblings.empty() || seen.insert(siblings).second) cores.push_back(cpu);
   }
@@ -112,6 +111,11 @@ std::optional<double> cgroup_cpu_quota(const fs::path& proc_self) {
     }
   }
   return least;
+}
+
+int num_threads_for(int num_cores, std::optional<double> cpu_quota) {
+  if (!cpu_quota || *cpu_quota >= num_cores) return num_cores;
+  return std::max(1, static_cast<int>(*cpu_quota));
 }
 
 }  // namespace trtmc

@@ -10,12 +10,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A made-up /proc/self and control group tree.
-class CgroupQuota : public testing::Test {
+// Files that stand in for the system's.
+class MadeUpFiles : public testing::Test {
  protected:
   void SetUp() override {
     root_ =
-        fs::temp_directory_path() / ("trtmc_cgroup_" + std::to_string(getpid()) + "_" +
+        fs::temp_directory_path() / ("trtmc_cpus_" + std::to_string(getpid()) + "_" +
                                      testing::UnitTest::GetInstance()->current_test_info()->name());
     fs::create_directories(root_ / "proc");
   }
@@ -25,14 +25,19 @@ class CgroupQuota : public testing::Test {
     fs::create_directories((root_ / name).parent_path());
     std::ofstream(root_ / name) << text;
   }
+
+  fs::path root_;
+};
+
+// A made-up /proc/self and control group tree.
+class CgroupQuota : public MadeUpFiles {
+ protected:
   void mount(const std::string& group, const std::string& type, const std::string& options) {
     write("proc/mountinfo", "22 1 0:20 / /proc rw - proc proc rw\n31 23 0:28 " + group + " " +
                                 (root_ / "fs").string() + " rw,relatime - " + type + " x " +
                                 options + "\n");
   }
   std::optional<double> quota() { return cgroup_cpu_quota(root_ / "proc"); }
-
-  fs::path root_;
 };
 
 TEST_F(CgroupQuota, IsAbsentWithoutControlGroups) { EXPECT_EQ(quota(), std::nullopt); }
@@ -99,16 +104,62 @@ TEST_F(CgroupQuota, OfAGroupOutsideTheMountIsThatOfTheMountsRoot) {
   EXPECT_EQ(quota(), 7.0);
 }
 
-TEST(UsableCores, FollowTheAffinityMask) {
-  cpu_set_t before;
-  ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
+// The quota of each version, as it meets cores.
+TEST_F(CgroupQuota, BoundsTheThreads) {
+  write("proc/cgroup", "0::/job\n");
+  mount("/", "cgroup2", "rw");
+  write("fs/job/cpu.max", "350000 100000\n");
+  EXPECT_EQ(num_threads_for(8, quota()), 3);
+  EXPECT_EQ(num_threads_for(2, quota()), 2);
+  write("proc/cgroup", "3:cpu,cpuacct:/job\n");
+  mount("/", "cgroup", "rw,cpu,cpuacct");
+  write("fs/job/cpu.cfs_quota_us", "200000\n");
+  write("fs/job/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(num_threads_for(8, quota()), 2);
+}
+
+TEST(NumThreads, AreOneACoreWithoutAQuota) {
+  EXPECT_EQ(num_threads_for(1, std::nullopt), 1);
+  EXPECT_EQ(num_threads_for(96, std::nullopt), 96);
+}
+
+TEST(NumThreads, AreNotMoreThanTheQuotaAndAtLeastOne) {
+  EXPECT_EQ(num_threads_for(8, 0.5), 1);
+  EXPECT_EQ(num_threads_for(8, 1.99), 1);
+  EXPECT_EQ(num_threads_for(8, 7.9), 7);
+  EXPECT_EQ(num_threads_for(8, 8.0), 8);
+  EXPECT_EQ(num_threads_for(8, 64.0), 8);
+}
+
+class UsableCores : public MadeUpFiles {
+ protected:
+  void SetUp() override {
+    MadeUpFiles::SetUp();
+    ASSERT_EQ(sched_getaffinity(0, sizeof(mask_), &mask_), 0);
+  }
+  cpu_set_t mask_;
+};
+
+TEST_F(UsableCores, AreAllCpusWhereNothingIsKnownOfSiblings) {
+  EXPECT_EQ(usable_cores(root_).size(), static_cast<size_t>(CPU_COUNT(&mask_)));
+}
+
+TEST_F(UsableCores, AreTheFirstOfEachCoresSiblings) {
+  const std::vector<int> cpus = usable_cores(root_);
+  for (const int cpu : cpus) {
+    write("cpu" + std::to_string(cpu) + "/topology/thread_siblings_list", "0-63\n");
+  }
+  EXPECT_EQ(usable_cores(root_), std::vector<int>{cpus.front()});
+}
+
+TEST_F(UsableCores, FollowTheAffinityMask) {
   const int first = usable_cores().front();
   cpu_set_t one;
   CPU_ZERO(&one);
   CPU_SET(first, &one);
   ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
   EXPECT_EQ(usable_cores(), std::vector<int>{first});
-  ASSERT_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
+  ASSERT_EQ(sched_setaffinity(0, sizeof(mask_), &mask_), 0);
 }
 
 }  // namespace

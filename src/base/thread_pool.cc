@@ -56,10 +56,13 @@ void wake(std::mutex& mutex, std::condition_variable& condition) {
 // A round as its threads see it, in one word so that entering and closing it exclude each other.
 struct Round {
   static constexpr uint64_t kEntered = 1;  // The lowest 16 bits count the workers that are in it.
-  static constexpr uint64_t kEnteredMask = (1 << 16) - 1;
-  static constexpr uint64_t kClosed = 1 << 16;  // Nobody may enter any more.
-  static constexpr uint64_t kNumber = 1 << 17;  // From here on: which round it is.
+  static constexpr uint64_t kMask = (1 << 16) - 1;
+  static constexpr uint64_t kThreads = 1 << 16;    // The next 16: threads that it is for.
+  static constexpr uint64_t kClosed = 1ULL << 32;  // Nobody may enter any more.
+  static constexpr uint64_t kNumber = 1ULL << 33;  // From here on: which round it is.
 
+  static uint64_t entered(uint64_t word) { return word & kMask; }
+  static int threads(uint64_t word) { return static_cast<int>(word / kThreads & kMask); }
   static uint64_t number(uint64_t word) { return word / kNumber; }
 };
 
@@ -77,34 +80,46 @@ void keep_to(const std::vector<int>& cores, std::thread& worker) {
 
 struct ThreadPool::State {
   int num_threads;
+  int in_use;  // Threads that the next round is for.
   std::vector<std::thread> workers;
 
-  std::atomic<uint64_t> round = Round::kClosed;
+  std::atomic<uint64_t> round;
   std::atomic<uint64_t> left = 0;  // Workers that have entered the round and left it.
   std::atomic<bool> stop = false;  // Read after a round has started.
   FunctionRef<void(int)>* task = nullptr;
 
   std::mutex start_mutex, end_mutex;
   std::condition_variable start_condition, end_condition;
+  std::condition_variable use_condition;  // Of those whom no round is for, so that none wakes them.
 
-  // Waits for a round after `seen` that is open, and enters it. Returns its number.
-  uint64_t enter(uint64_t seen) {
+  // Waits for a round after `seen` that is for `thread` and open, and enters it. Returns its
+  // number.
+  uint64_t enter(int thread, uint64_t seen) {
     uint64_t word;
-    const auto is_open = [&] {
+    const auto is_mine = [&] {
       word = round.load(std::memory_order_acquire);
-      return Round::number(word) != seen && (word & Round::kClosed) == 0;
+      return thread < Round::threads(word);
     };
-    do {
-      spin_then_sleep(start_mutex, start_condition, is_open);
-    } while (
-        !round.compare_exchange_strong(word, word + Round::kEntered, std::memory_order_acquire));
-    return Round::number(word);
+    const auto is_open_or_not_mine = [&] {
+      return !is_mine() || (Round::number(word) != seen && (word & Round::kClosed) == 0);
+    };
+    for (;;) {
+      if (!is_mine()) {
+        std::unique_lock lock(start_mutex);
+        use_condition.wait(lock, is_mine);
+      }
+      spin_then_sleep(start_mutex, start_condition, is_open_or_not_mine);
+      if (thread < Round::threads(word) &&
+          round.compare_exchange_strong(word, word + Round::kEntered, std::memory_order_acquire)) {
+        return Round::number(word);
+      }
+    }
   }
 
   void work(int thread) {
     uint64_t seen = 0;
     for (;;) {
-      seen = enter(seen);
+      seen = enter(thread, seen);
       if (stop.load(std::memory_order_relaxed)) return;
       (*task)(thread);
       left.fetch_add(1, std::memory_order_release);
@@ -112,11 +127,14 @@ struct ThreadPool::State {
     }
   }
 
-  void start_round() {
+  void start_round(int threads) {
     left.store(0, std::memory_order_relaxed);
-    const uint64_t number = Round::number(round.load(std::memory_order_relaxed)) + 1;
-    round.store(number * Round::kNumber, std::memory_order_release);
+    const uint64_t last = round.load(std::memory_order_relaxed);
+    round.store((Round::number(last) + 1) * Round::kNumber +
+                    static_cast<uint64_t>(threads) * Round::kThreads,
+                std::memory_order_release);
     wake(start_mutex, start_condition);
+    if (threads > Round::threads(last)) use_condition.notify_all();
   }
 
   // Waits until so many workers have left the round.
@@ -127,7 +145,7 @@ struct ThreadPool::State {
 
   void join() {
     stop.store(true, std::memory_order_relaxed);
-    start_round();
+    start_round(num_threads);
     for (std::thread& worker : workers) worker.join();
   }
 };
@@ -135,6 +153,8 @@ struct ThreadPool::State {
 ThreadPool::ThreadPool(int num_threads) : state_(std::make_unique<State>()) {
   TRTMC_CHECK(num_threads >= 1, "a thread pool has at least its caller");
   state_->num_threads = num_threads;
+  state_->in_use = num_threads;
+  state_->round = static_cast<uint64_t>(num_threads) * Round::kThreads + Round::kClosed;
   const std::vector<int> cores = usable_cores();
   try {
     for (int thread = 1; thread < num_threads; ++thread) {
@@ -156,16 +176,21 @@ ThreadPool::~ThreadPool() {
 
 int ThreadPool::num_threads() const { return state_->num_threads; }
 
+void ThreadPool::use(int count) {
+  TRTMC_CHECK(count >= 1 && count <= state_->num_threads, "threads that the pool does not have");
+  state_->in_use = count;
+}
+
 void ThreadPool::run(FunctionRef<void(int)> task) {
-  if (state_->num_threads == 1) return task(0);
+  if (state_->in_use == 1) return task(0);
   state_->task = &task;
-  state_->start_round();
+  state_->start_round(state_->in_use);
   task(0);
-  state_->wait_for(state_->workers.size());
+  state_->wait_for(static_cast<uint64_t>(state_->in_use) - 1);
 }
 
 void ThreadPool::share(int64_t num_units, FunctionRef<void(int64_t, int)> work) {
-  if (num_units <= 1 || state_->num_threads == 1) {
+  if (num_units <= 1 || state_->in_use == 1) {
     for (int64_t unit = 0; unit < num_units; ++unit) work(unit, 0);
     return;
   }
@@ -177,18 +202,14 @@ void ThreadPool::share(int64_t num_units, FunctionRef<void(int64_t, int)> work) 
   };
   FunctionRef<void(int)> task = take_units;
   state_->task = &task;
-  state_->start_round();
+  state_->start_round(state_->in_use);
   task(0);
   const uint64_t closed = state_->round.fetch_or(Round::kClosed, std::memory_order_relaxed);
-  state_->wait_for(closed & Round::kEnteredMask);
+  state_->wait_for(Round::entered(closed));
 }
 
 int ThreadPool::default_num_threads() {
-  const int cores = static_cast<int>(usable_cores().size());
-  const auto quota = cgroup_cpu_quota();
-  // A thread beyond the quota would only make the group stall all of them.
-  if (!quota || *quota >= cores) return cores;
-  return std::max(1, static_cast<int>(*quota));
+  return num_threads_for(static_cast<int>(usable_cores().size()), cgroup_cpu_quota());
 }
 
 }  // namespace trtmc

@@ -21,7 +21,11 @@ class ThreadPool {
 
   int num_threads() const;
 
-  // Calls task(thread) once on every thread, thread in [0, num_threads()), and returns when all
+  // From the next run on the first `count` threads alone take part, count in [1, num_threads()];
+  // at first all do. The others sleep and are not woken. Between runs only.
+  void use(int count);
+
+  // Calls task(thread) once on every thread that takes part, thread from 0 on, and returns when all
   // have returned. One run at a time; a task must not throw.
   void run(FunctionRef<void(int thread)> task);
 
@@ -30,7 +34,7 @@ class ThreadPool {
   // time that no unit is left is not waited for. A single unit runs on the caller and wakes nobody.
   void share(int64_t num_units, FunctionRef<void(int64_t unit, int thread)> work);
 
-  // One per physical core that this process may use: its affinity mask and its cgroup's CPU quota.
+  // num_threads_for() what this process may use: its affinity mask and its cgroup's CPU quota.
   static int default_num_threads();
 
  private:

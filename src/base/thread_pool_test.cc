@@ -14,6 +14,24 @@
 namespace trtmc {
 namespace {
 
+// Leaves this thread one of its cores while it lives.
+class OneCoreAlone {
+ public:
+  OneCoreAlone() {
+    EXPECT_EQ(sched_getaffinity(0, sizeof(before_), &before_), 0);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<size_t>(usable_cores().back()), &one);
+    EXPECT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+  }
+  ~OneCoreAlone() { sched_setaffinity(0, sizeof(before_), &before_); }
+  OneCoreAlone(const OneCoreAlone&) = delete;
+  OneCoreAlone& operator=(const OneCoreAlone&) = delete;
+
+ private:
+  cpu_set_t before_;
+};
+
 class ThreadPoolOf : public testing::TestWithParam<int> {};
 
 TEST_P(ThreadPoolOf, CallsTheTaskOnceOnEveryThread) {
@@ -83,6 +101,53 @@ TEST(ThreadPool, WakesThreadsThatHaveGoneToSleep) {
   EXPECT_EQ(calls, 9);
 }
 
+// Which threads of a pool of four take part in a run, when `count` are used.
+std::vector<int> calls_of_run(ThreadPool& pool, int count) {
+  std::vector<int> calls(4);
+  pool.use(count);
+  pool.run([&](int thread) { ++calls[static_cast<size_t>(thread)]; });
+  return calls;
+}
+
+TEST(ThreadPool, RunsOnAsManyThreadsAsAreUsed) {
+  ThreadPool pool(4);
+  for (int round = 0; round < 500; ++round) {
+    ASSERT_EQ(calls_of_run(pool, 2), (std::vector<int>{1, 1, 0, 0}));
+    ASSERT_EQ(calls_of_run(pool, 4), (std::vector<int>{1, 1, 1, 1}));
+    ASSERT_EQ(calls_of_run(pool, 1), (std::vector<int>{1, 0, 0, 0}));
+    ASSERT_EQ(calls_of_run(pool, 3), (std::vector<int>{1, 1, 1, 0}));
+  }
+}
+
+TEST(ThreadPool, WakesThreadsThatWereNotUsedForLong) {
+  ThreadPool pool(4);
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_EQ(calls_of_run(pool, 2), (std::vector<int>{1, 1, 0, 0}));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_EQ(calls_of_run(pool, 4), (std::vector<int>{1, 1, 1, 1}));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+TEST(ThreadPool, SharesAmongTheThreadsThatAreUsed) {
+  ThreadPool pool(4);
+  for (int round = 0; round < 500; ++round) {
+    const int count = 1 + round % 4;
+    pool.use(count);
+    std::vector<int> calls(64);
+    pool.share(64, [&](int64_t unit, int thread) {
+      ASSERT_LT(thread, count);
+      ++calls[static_cast<size_t>(unit)];
+    });
+    ASSERT_EQ(calls, std::vector<int>(64, 1));
+  }
+}
+
+TEST(ThreadPool, EndsWhileThreadsAreNotUsed) {
+  ThreadPool pool(4);
+  EXPECT_EQ(calls_of_run(pool, 2), (std::vector<int>{1, 1, 0, 0}));
+}
+
 TEST(ThreadPool, LeavesTheCallersAffinityAlone) {
   const std::vector<int> before = usable_cores();
   ThreadPool pool(2);
@@ -95,6 +160,11 @@ TEST(ThreadPool, DefaultsToNoMoreThreadsThanCores) {
   EXPECT_GE(ThreadPool::default_num_threads(), 1);
   EXPECT_LE(ThreadPool::default_num_threads(), cores);
   EXPECT_LE(static_cast<unsigned>(cores), std::thread::hardware_concurrency());
+}
+
+TEST(ThreadPool, DefaultsToOneThreadOnOneCore) {
+  const OneCoreAlone affinity;
+  EXPECT_EQ(ThreadPool::default_num_threads(), 1);
 }
 
 }  // namespace

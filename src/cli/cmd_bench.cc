@@ -96,7 +96,7 @@ Json to_json(const Speed& speed, const Executor& executor, const Backend& backen
   if (speed.copy_roof > 0) json.set("copy_roof_gb_per_second", speed.copy_roof / kGiga);
   json.set("multiply_roof_gflop_per_second", speed.multiply_roof / kGiga);
   json.set("roof_share", speed.roof_share);
-  json.set("threads", executor.num_threads());
+  json.set("threads", speed.num_threads);
   json.set("isa", executor.isa());
   json.set("backend", backend.name());
   json.set("commit", build_id());

@@ -90,6 +90,16 @@ TEST(Options, TheCommandLineOutranksTheEnvironment) {
   EXPECT_EQ(chat.load.backend, "reference");
 }
 
+TEST(Options, ThreadsOfSeveralTokensAreApart) {
+  const Settings settings = settings_of({{"TRTMC_THREADS_BATCH", "6"}});
+  const auto run = parse<RunCommand>({"run", "m", "--threads", "2"}, settings);
+  EXPECT_EQ(run.load.executor.num_threads, 2);
+  EXPECT_EQ(run.load.executor.num_threads_batch, 6);
+  const auto serve = parse<ServeCommand>({"serve", "m", "--threads-batch", "4"}, settings);
+  EXPECT_EQ(serve.service.load.executor.num_threads, 0);
+  EXPECT_EQ(serve.service.load.executor.num_threads_batch, 4);
+}
+
 TEST(Options, AComplaintNamesTheVariable) {
   EXPECT_EQ(refusal({"run", "m"}, settings_of({{"TRTMC_THREADS", "many"}})).message,
             "TRTMC_THREADS: \"many\", expected a whole number from 1 to 1024");
@@ -124,6 +134,10 @@ TEST(Options, ContradictionsAreRefused) {
       {{"--logprobs", "2"}, "--logprobs has no effect without --json"},
       {{"--temperature", "0", "--top-p", "0.9"},
        "--top-p has no effect at --temperature 0, which takes the most likely token"},
+      {{"--backend", "reference", "--threads-batch", "2"},
+       "--threads-batch has no effect on the reference backend, which uses one thread"},
+      {{"--backend", "cuda", "--threads-batch", "2"},
+       "--threads-batch has no effect on the cuda backend, which runs on a GPU"},
       {{"--backend", "reference", "--cpu-isa", "avx2"},
        "--cpu-isa has no effect on the reference backend, which is plain C++"},
   };
@@ -139,11 +153,24 @@ TEST(Options, ContradictionsAreRefused) {
 
 TEST(Options, ValuesOutOfRangeAreRefused) {
   const Arguments cases[] = {
-      {"--temperature", "-1"},  {"--temperature", "nan"}, {"--top-p", "1.5"},
-      {"--top-k", "-1"},        {"--min-p", "2"},         {"--max-tokens", "0"},
-      {"--threads", "0"},       {"--context", "0"},       {"--seed", "-1"},
-      {"--kv-type", "f16"},     {"--stop", ""},           {"--kv-memory", "0"},
-      {"--date", "2026-13-01"}, {"--logprobs", "21"},     {"--logit-bias", "5"},
+      {"--temperature", "-1"},
+      {"--temperature", "nan"},
+      {"--top-p", "1.5"},
+      {"--top-k", "-1"},
+      {"--min-p", "2"},
+      {"--max-tokens", "0"},
+      {"--threads", "0"},
+      {"--context", "0"},
+      {"--seed", "-1"},
+      {"--threads-batch", "0"},
+      {"--threads-batch", "1025"},
+      {"--threads-batch", "two"},
+      {"--kv-type", "f16"},
+      {"--stop", ""},
+      {"--kv-memory", "0"},
+      {"--date", "2026-13-01"},
+      {"--logprobs", "21"},
+      {"--logit-bias", "5"},
   };
   for (const Arguments& more : cases) {
     Arguments arguments = {"run", "m.trtmc", "--json"};

@@ -17,6 +17,7 @@ namespace {
 constexpr SharedOption kSharedOptions[] = {
     {"backend", "TRTMC_BACKEND"},
     {"threads", "TRTMC_THREADS"},
+    {"threads-batch", "TRTMC_THREADS_BATCH"},
     {"context", "TRTMC_CONTEXT"},
     {"kv-memory", "TRTMC_KV_MEMORY"},
     {"kv-type", "TRTMC_KV_TYPE"},

@@ -101,6 +101,10 @@ void declare_load(CommandParser& parser, LoadOptions& load) {
                        [&load](const std::string& text) { load.backend = text; });
   parser.choices({"auto", "cpu", "cuda", "reference"});
   declare_threads(parser, load.executor.num_threads);
+  parser.shared_option("--threads-batch", "N",
+                       "of steps of several tokens: prompts, answers together (default: "
+                       "as --threads)",
+                       integer_into(load.executor.num_threads_batch, 1, kMaxThreads));
   parser.shared_option("--context", "N", "tokens of context (default: the model's own)",
                        integer_into(load.executor.context_length, 1, kMaxInt));
   parser.shared_option("--kv-memory", "SIZE",
@@ -205,11 +209,14 @@ void check_load(const CommandParser& parser, const LoadOptions& load) {
   if (load.backend != "cuda") {
     parser.refuse_without_effect("--activations", "on any backend but cuda");
   } else {
-    parser.refuse_without_effect("--cpu-isa", "on the cuda backend, which runs on a GPU");
-    parser.refuse_without_effect("--threads", "on the cuda backend, which runs on a GPU");
+    for (const std::string_view name : {"--cpu-isa", "--threads", "--threads-batch"}) {
+      parser.refuse_without_effect(name, "on the cuda backend, which runs on a GPU");
+    }
   }
   if (load.backend == "reference") {
-    parser.refuse_without_effect("--threads", "on the reference backend, which uses one thread");
+    for (const std::string_view name : {"--threads", "--threads-batch"}) {
+      parser.refuse_without_effect(name, "on the reference backend, which uses one thread");
+    }
     parser.refuse_without_effect("--cpu-isa", "on the reference backend, which is plain C++");
   }
 }

@@ -114,16 +114,17 @@ Work work_of(const DecoderSpec& spec, uint64_t weight_bytes, uint64_t kv_bytes_p
 }
 
 SpeedMeter::SpeedMeter(const Bundle& bundle, Executor& executor)
-    : bundle_(bundle), executor_(executor), pool_(executor.num_threads()) {}
+    : bundle_(bundle), executor_(executor) {}
 
 Speed SpeedMeter::measure(const SpeedCase& of, int repeat) {
   lay_out(of);
   fill(of);
   run(of);
+  ThreadPool pool(executor_.num_threads(chunk_of(of) * of.batch));
   std::vector<double> reads, copies, multiplies, speeds;
   uint64_t logits_hash = 0;
   for (int i = 0; i < repeat; ++i) {
-    const DeviceRoofs now = roofs();
+    const DeviceRoofs now = roofs(pool);
     reads.push_back(now.read_bytes_per_second);
     copies.push_back(now.copy_bytes_per_second);
     multiplies.push_back(now.operations_per_second);
@@ -144,6 +145,7 @@ Speed SpeedMeter::measure(const SpeedCase& of, int repeat) {
               .copy_roof = Range(std::move(copies)).median,
               .multiply_roof = Range(std::move(multiplies)).median,
               .roof_share = 0,
+              .num_threads = pool.num_threads(),
               .logits_hash = logits_hash};
   if (of.kind == SpeedKind::kDecode) {
     speed.roof_share = speed.bytes_per_second / speed.read_roof;
@@ -153,12 +155,12 @@ Speed SpeedMeter::measure(const SpeedCase& of, int repeat) {
   return speed;
 }
 
-DeviceRoofs SpeedMeter::roofs() {
+DeviceRoofs SpeedMeter::roofs(ThreadPool& pool) {
   if (const auto of_device = executor_.measure_roofs()) return *of_device;
-  return {.read_bytes_per_second = read_bandwidth(pool_, tensor_bytes(bundle_)),
+  return {.read_bytes_per_second = read_bandwidth(pool, tensor_bytes(bundle_)),
           .copy_bytes_per_second = 0,
           .operations_per_second =
-              has_quantized_weights(bundle_) ? byte_dot_peak(pool_) : multiply_add_peak(pool_)};
+              has_quantized_weights(bundle_) ? byte_dot_peak(pool) : multiply_add_peak(pool)};
 }
 
 int SpeedMeter::chunk_of(const SpeedCase& of) const {

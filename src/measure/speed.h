@@ -51,12 +51,13 @@ struct Speed {
   double multiply_roof;  // Operations a second: single-precision, of bytes where weights are
                          // quantised, or of the device's products; 0: not measured here.
   double roof_share;     // A decode's of the first, a prefill's of the second; 0 without it.
+  int num_threads;       // That computed the case, and that the machine's roofs are of.
   uint64_t logits_hash;  // Of the bits of the last step's logits: equal where the numbers are.
 };
 
 class SpeedMeter {
  public:
-  // Borrows both. The roofs are those of as many threads as the executor has.
+  // Borrows both. The roofs are those of as many threads as the executor computes a case on.
   SpeedMeter(const Bundle& bundle, Executor& executor);
 
   // `repeat` rounds, after one that is not counted. Throws kInvalidArgument if the case needs more
@@ -73,12 +74,11 @@ class SpeedMeter {
   void lay_out(const SpeedCase& of);
   void fill(const SpeedCase& of);
   Round run(const SpeedCase& of);
-  DeviceRoofs roofs();
+  DeviceRoofs roofs(ThreadPool& pool);
   const Logits& step(const SpeedCase& of, int position, int count);
 
   const Bundle& bundle_;
   Executor& executor_;
-  ThreadPool pool_;
   std::vector<BlockId> block_tables_;  // [batch, max_blocks_]
   int max_blocks_ = 0;
 };

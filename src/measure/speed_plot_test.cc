@@ -18,6 +18,7 @@ Speed speed(SpeedKind kind, int depth, int batch, double tokens_per_second) {
           .copy_roof = 0,
           .multiply_roof = 0,
           .roof_share = 0,
+          .num_threads = 1,
           .logits_hash = 0};
 }
 

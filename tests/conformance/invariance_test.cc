@@ -30,9 +30,11 @@ class Bits : public testing::TestWithParam<Case> {
     bits_.whole = run_whole(*make(), bits_.tokens);
   }
 
-  std::unique_ptr<Executor> make(int num_threads = 2, Grain grain = Grain::kBlock) const {
+  std::unique_ptr<Executor> make(int num_threads = 2, Grain grain = Grain::kBlock,
+                                 int num_threads_batch = 0) const {
     ExecutorOptions options;
     options.num_threads = num_threads;
+    options.num_threads_batch = num_threads_batch;
     options.isa = std::get<0>(GetParam());
     options.kv_type = std::get<1>(GetParam()).kv;
     options.kv_memory_bytes = uint64_t{1} << 23;
@@ -53,6 +55,16 @@ TEST_P(Bits, DoNotChangeWithStaleMemory) { bits_.expect_same_with_stale_memory()
 TEST_P(Bits, DoNotChangeWithTheThreads) {
   EXPECT_EQ(run_whole(*make(1), bits_.tokens), bits_.whole);
   EXPECT_EQ(run_whole(*make(3), bits_.tokens), bits_.whole);
+}
+
+// Steps of one token and of several in turn, on other threads each.
+TEST_P(Bits, DoNotChangeWithTheThreadsApart) {
+  for (const auto& [one, several] : {std::pair(1, 3), std::pair(3, 2), std::pair(2, 1)}) {
+    const auto executor = make(one, Grain::kBlock, several);
+    const auto table = block_range(*executor, Invariance::kNumTokens);
+    EXPECT_EQ(run_chunked(*executor, bits_.tokens, {30, 1, 12, 1, 1, 8, 1}, table), bits_.whole)
+        << one << " " << several;
+  }
 }
 
 TEST_P(Bits, DoNotChangeWithTheGrain) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "backends/builtin_backends.h"
 #include "backends/cpu/kernels/dispatch.h"
 #include "backends/host_logits.h"
@@ -14,8 +16,24 @@ namespace trtmc {
 namespace cpu {
 namespace {
 
-int threads_of(const ExecutorOptions& options) {
-  return options.num_threads > 0 ? options.num_threads : ThreadPool::default_num_threads();
+// A step of one token waits for memory, which fewer threads may be enough for; one of several
+// computes.
+struct NumThreads {
+  explicit NumThreads(const ExecutorOptions& options)
+      : one(options.num_threads > 0 ? options.num_threads : ThreadPool::default_num_threads()),
+        several(options.num_threads_batch > 0 ? options.num_threads_batch : one) {}
+
+  int most() const { return std::max(one, several); }
+  int of(int num_tokens) const { return num_tokens == 1 ? one : several; }
+
+  int one;
+  int several;
+};
+
+std::string to_string(const NumThreads& threads) {
+  const std::string one = fmt::format("{} thread{}", threads.one, threads.one == 1 ? "" : "s");
+  if (threads.several == threads.one) return one;
+  return fmt::format("{} ({} for several tokens)", one, threads.several);
 }
 
 class CpuExecutor final : public Executor {
@@ -26,7 +44,8 @@ class CpuExecutor final : public Executor {
         limits_(make_limits(spec_, options, kKvBlockSize,
                             CpuKvCache::block_bytes(spec_, options.kv_type))),
         probe_(options.hidden_state_probe),
-        pool_(threads_of(options)),
+        num_threads_(options),
+        pool_(num_threads_.most()),
         weights_(bundle),
         cache_(spec_, options.kv_type, limits_.num_blocks),
         ops_(spec_, kernels_, weights_, limits_, cache_, pool_, grain, probe_) {}
@@ -44,6 +63,7 @@ class CpuExecutor final : public Executor {
   void submit(const StepBatch& batch) override {
     check_step(batch, spec_, limits_);
     touch_blocks(batch);
+    pool_.use(num_threads(static_cast<int>(batch.tokens.size())));
     ops_.begin(batch);
     const Activation& logits = ops_.get(decoder_forward(spec_, ops_));
     const auto floats = static_cast<size_t>(logits.rows * logits.stride);
@@ -59,11 +79,11 @@ class CpuExecutor final : public Executor {
   }
 
   std::string description() const override {
-    return fmt::format("{}, {} thread{}, {} KV", kernels_.name, pool_.num_threads(),
-                       pool_.num_threads() == 1 ? "" : "s", kv_type_name(cache_.type()));
+    return fmt::format("{}, {}, {} KV", kernels_.name, to_string(num_threads_),
+                       kv_type_name(cache_.type()));
   }
   std::string_view isa() const override { return kernels_.name; }
-  int num_threads() const override { return pool_.num_threads(); }
+  int num_threads(int num_tokens) const override { return num_threads_.of(num_tokens); }
 
  private:
   void touch_blocks(const StepBatch& batch) {
@@ -82,6 +102,7 @@ class CpuExecutor final : public Executor {
   const KernelTable& kernels_;
   Limits limits_;
   HiddenStateProbe probe_;
+  NumThreads num_threads_;
   ThreadPool pool_;
   CpuWeights weights_;
   CpuKvCache cache_;
@@ -94,9 +115,7 @@ class CpuBackend final : public Backend {
   std::string_view name() const override { return "cpu"; }
   std::optional<std::string> unavailable() const override { return std::nullopt; }
   std::string description() const override {
-    const int threads = ThreadPool::default_num_threads();
-    return fmt::format("{} thread{}, {}", threads, threads == 1 ? "" : "s",
-                       choose_kernels("").name);
+    return fmt::format("{}, {}", to_string(NumThreads({})), choose_kernels("").name);
   }
   std::optional<std::string> unsupported(const Manifest& manifest) const override {
     if (is_quant_scheme(manifest.quantization)) return std::nullopt;
