@@ -1,5 +1,6 @@
 // Address space for `bytes` bytes that read as zero; memory is taken page by page as they are first
-// written.
+// written. Pages are huge ones where the system has them and the address space is large enough, so
+// up to 2 MiB more than what was written may be taken at each place where writing began or ended.
 #pragma once
 
 #include <cstddef>
