@@ -31,11 +31,7 @@ void multiply(benchmark::State& state, const KernelTable* kernels, DType dtype, 
                   .num_tokens = num_tokens,
                   .y = y.data(),
                   .y_stride = rows};
-  const auto kernel = dtype == DType::kF32    ? kernels->matmul_f32
-                      : dtype == DType::kF16  ? kernels->matmul_f16
-                      : dtype == DType::kBF16 ? kernels->matmul_bf16
-                      : dtype == DType::kQ8   ? kernels->matmul_q8
-                                              : kernels->matmul_q4;
+  const MatmulKernel kernel = matmul_of(*kernels, dtype);
   for (auto _ : state) {
     for (int64_t panel = 0; panel < layout.num_panels(); panel += args.num_panels) {
       args.panels = panels.data() + static_cast<size_t>(panel) * layout.panel_bytes();
@@ -91,7 +87,8 @@ void attend(benchmark::State& state, AttendKernel kernel) {
 void register_all() {
   for (const KernelTable* kernels : available_kernels()) {
     const std::string isa = kernels->name;
-    for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8, DType::kQ4}) {
+    for (const DType dtype :
+         {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8, DType::kQ6, DType::kQ4}) {
       const std::string name = isa + "/" + std::string(dtype_name(dtype));
       // 128 rows are what a thread works on at a time; 262 144 come from memory.
       benchmark::RegisterBenchmark((name + "/one_token_from_memory").c_str(), multiply, kernels,

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""quality.py TRTMC LIBGGML CHECKPOINT TEXT [--window N] [--backend NAME] [--work FOLDER]
+"""quality.py TRTMC LIBGGML CHECKPOINT TEXT [--window N] [--backend NAME]
 
-What quantised weights lose: trtmc's q8 and q4 beside llama.cpp's formats of as many bits, from the same weights and
-on the same text. TRTMC is the program, LIBGGML llama.cpp's libggml-base.so, CHECKPOINT a folder with one
+What quantised weights lose: trtmc's q8, q6 and q4 beside llama.cpp's formats of as many bits, from the same weights
+and on the same text. TRTMC is the program, LIBGGML llama.cpp's libggml-base.so, CHECKPOINT a folder with one
 model.safetensors of bf16. Needs numpy.
 
 Divergences: each format is decoded to float32, the values make a checkpoint, and `trtmc score --against` compares its
 bundle with that of the original weights. So everything but the values of the weights is the same on both sides. The
 embedding is q8 (for llama.cpp Q8_0) in all of them. llama.cpp quantises by its own ggml_quantize_chunk, without an
 importance matrix; K-quants are left out where a row is no multiple of 256, as llama.cpp leaves them.
+
+Roles: all layers in q4, but for the matrices of one role, which are q6.
 
 Errors: on random tensors in the shape of a model of 3 billion weights, for three distributions.
 """
@@ -25,8 +27,10 @@ import tempfile
 import numpy as np
 
 # Numbers of ggml.h; bits a weight.
-GGML_TYPES = {"Q8_0": (8, 8.5), "Q4_0": (2, 4.5), "IQ4_NL": (20, 4.5), "IQ4_XS": (23, 4.25), "Q4_K": (12, 4.5)}
-OUR_BITS = {"q8": 8.5, "q4": 4.5}
+GGML_TYPES = {"Q8_0": (8, 8.5), "Q6_K": (14, 6.5625), "Q5_0": (6, 5.5), "Q5_K": (13, 5.5), "Q4_0": (2, 4.5),
+              "IQ4_NL": (20, 4.5), "IQ4_XS": (23, 4.25), "Q4_K": (12, 4.5)}
+OUR_BITS = {"q8": 8.5, "q6": 6.5, "q4": 4.5}
+SCHEMES = ("q8", "q6", "q4_q6", "q4")
 GRID = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], np.float32)
 
 
@@ -94,17 +98,24 @@ def scales_of(raw):
 
 
 def decode_panels(data, rows, cols, dtype):
-    """The matrix in a section of q8 or q4, as docs/bundle_format.md has it."""
+    """The matrix in a section of a quantised type, as docs/bundle_format.md has it."""
     panels, groups = -(-rows // 16), -(-cols // 64)
-    size = {"q8": 1088, "q4": 576}[dtype]
+    size = {"q8": 1088, "q6": 832, "q4": 576}[dtype]
     data = data.reshape(panels, groups, size)
     raw = data[:, :, :64].copy().view(np.uint16).reshape(panels, groups, 2, 16)  # block, row
     if dtype == "q8":
         codes = data[:, :, 64:].reshape(panels, groups, 2, 8, 16, 4).astype(np.float32) - 128
         scales = scales_of(raw)
     else:
-        pairs = data[:, :, 64:].reshape(panels, groups, 8, 16, 4)
-        codes = GRID[np.stack([pairs & 15, pairs >> 4], axis=2)]
+        if dtype == "q6":
+            lines = data[:, :, 64:].reshape(panels, groups, 2, 2, 3, 16, 4)  # block, half of it, line, row, column
+            last = (lines >> 6).astype(int)
+            last = 16 * last[:, :, :, :, 0] + 4 * last[:, :, :, :, 1] + last[:, :, :, :, 2]
+            codes = np.concatenate([lines & 63, last[:, :, :, :, None]], axis=4).astype(np.float32) - 32
+            codes = codes.reshape(panels, groups, 2, 8, 16, 4)
+        else:
+            pairs = data[:, :, 64:].reshape(panels, groups, 8, 16, 4)
+            codes = GRID[np.stack([pairs & 15, pairs >> 4], axis=2)]
         shifts = ((raw & 15).astype(np.float32) - 8) * 2
         codes = codes + shifts[:, :, :, None, :, None]
         scales = scales_of(raw & 0xfff0)
@@ -174,15 +185,45 @@ def compare_divergences(options, ggml, trtmc, work):
         folder = copy_checkpoint(options.checkpoint, work / name, peer_checkpoint(ggml, name, tensors))
         bundle = trtmc.build(folder, work / f"{name}.trtmc")
         print_divergence(name, bits, trtmc.divergence(bundle, original, options.text, options.window))
-    for name, bits in OUR_BITS.items():
-        # Its own values through the same float path as the peers', by way of float32.
+    for name in SCHEMES:
         bundle = trtmc.build(options.checkpoint, work / f"{name}.trtmc", name)
-        decoded = dict(tensors)
-        for section, values in trtmc.matrices(bundle):
-            decoded[source_name(section, tensors)] = values
-        folder = copy_checkpoint(options.checkpoint, work / name, decoded)
-        bundle = trtmc.build(folder, work / f"{name}.f32.trtmc")
-        print_divergence(name, bits, trtmc.divergence(bundle, original, options.text, options.window))
+        print_divergence(name, bits_of_layers(trtmc, bundle), divergence_of_values(
+            options, trtmc, work, name, tensors, trtmc.matrices(bundle), original))
+    compare_roles(options, trtmc, work, tensors, original)
+
+
+def divergence_of_values(options, trtmc, work, name, tensors, matrices, original):
+    """Of decoded matrices through the same float path as the peers', by way of float32."""
+    decoded = dict(tensors)
+    for section, values in matrices:
+        decoded[source_name(section, tensors)] = values
+    folder = copy_checkpoint(options.checkpoint, work / name, decoded)
+    bundle = trtmc.build(folder, work / f"{name}.f32.trtmc")
+    return trtmc.divergence(bundle, original, options.text, options.window)
+
+
+def compare_roles(options, trtmc, work, tensors, original):
+    fine, coarse = (dict(trtmc.matrices(work / f"{name}.trtmc")) for name in ("q6", "q4"))
+    sizes = {name: values.size for name, values in coarse.items() if name.startswith("layers.")}
+    base = None
+    print("\n| q6 | of the layers | bits | mean KL | less by | for each bit |\n|---|---:|---:|---:|---:|---:|")
+    for role in ("none", "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"):
+        chosen = {name for name in sizes if name.endswith(role)}
+        matrices = {**coarse, **{name: fine[name] for name in chosen}}
+        result = divergence_of_values(options, trtmc, work, f"role.{role}", tensors, matrices.items(), original)
+        base = base or result["kl_mean"]
+        share = sum(sizes[name] for name in chosen) / sum(sizes.values())
+        less = base - result["kl_mean"]
+        print(f"| {role} | {100 * share:.1f} % | {4.5 + 2 * share:.2f} | {result['kl_mean']:.5f} | {less:.5f} | "
+              f"{less / (2 * share) if share else 0:.4f} |", flush=True)
+
+
+def bits_of_layers(trtmc, bundle):
+    """A weight of a layer's matrix, scales included."""
+    matrices = [section for section in json.loads(trtmc.run("inspect", bundle, "--json"))["sections"]
+                if section["name"].startswith("layers.") and section.get("dtype") in OUR_BITS]
+    weights = sum(section["shape"][0] * section["shape"][1] for section in matrices)
+    return 8 * sum(section["bytes"] for section in matrices) / weights
 
 
 def source_name(section, tensors):
@@ -206,8 +247,8 @@ def synthetic_tensors(seed=1):
     return {"normal": normal, "Student t, 5": tails, "uneven columns": columns}
 
 
-def our_decoded(trtmc, matrix, work):
-    """`matrix` through `build --quant q4`, as the gate projection of a model that has little else."""
+def our_decoded(trtmc, matrix, work, quant):
+    """`matrix` through `build --quant`, as the gate projection of a model that has little else."""
     intermediate, hidden = matrix.shape
     config = {"architectures": ["LlamaForCausalLM"], "hidden_size": hidden, "intermediate_size": intermediate,
               "num_hidden_layers": 1, "num_attention_heads": 1, "num_key_value_heads": 1, "head_dim": 64,
@@ -227,7 +268,7 @@ def our_decoded(trtmc, matrix, work):
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(config))
     write_safetensors(folder / "model.safetensors", tensors)
-    bundle = trtmc.build(folder, work / "synthetic.trtmc", "q4")
+    bundle = trtmc.build(folder, work / "synthetic.trtmc", quant)
     return dict(trtmc.matrices(bundle))["layers.0.gate_proj"]
 
 
@@ -237,7 +278,8 @@ def compare_errors(ggml, trtmc, work):
         matrix = (0.02 * values).astype(np.float32)
         decoded = {name: (bits, ggml.decoded(name, matrix))
                    for name, (_, bits) in GGML_TYPES.items() if name != "Q8_0"}
-        decoded["q4"] = (OUR_BITS["q4"], our_decoded(trtmc, matrix, work))
+        for name in ("q6", "q4"):
+            decoded[name] = (OUR_BITS[name], our_decoded(trtmc, matrix, work, name))
         square = matrix.astype(np.float64) ** 2
         for name, (bits, back) in decoded.items():
             error = (back.astype(np.float64) - matrix) ** 2

@@ -41,11 +41,6 @@ DecoderSpec spec_of(const Options& options) {
   return spec;
 }
 
-DType dtype_of(const std::string& name) {
-  if (const auto dtype = parse_dtype(name)) return *dtype;
-  return name == "q8" ? DType::kQ8 : DType::kQ4;
-}
-
 int main_of(int argc, char** argv) {
   Options options;
   CLI::App app("Write a bundle of random weights for `trtmc bench`");
@@ -58,10 +53,10 @@ int main_of(int argc, char** argv) {
   app.add_option("--head-dim", options.head_dim);
   app.add_option("--vocab", options.vocab);
   app.add_option("--dtype", options.dtype)
-      ->check(CLI::IsMember({"f32", "f16", "bf16", "q8", "q4"}));
+      ->check(CLI::IsMember({"f32", "f16", "bf16", "q8", "q6", "q4_q6", "q4"}));
   CLI11_PARSE(app, argc, argv);
   try {
-    write_random_bundle(options.out, spec_of(options), dtype_of(options.dtype), 1);
+    write_random_bundle(options.out, spec_of(options), options.dtype, 1);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "random_bundle: %s\n", error.what());
     return 1;

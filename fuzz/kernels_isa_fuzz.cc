@@ -2,6 +2,7 @@
 // and values are the input's, NaN, infinities and subnormals among them. Each result is held to
 // sums in double, within a bound that follows from the operands, so that any two instruction sets
 // agree within twice that bound; where a NaN or an infinity takes part, all give the same one.
+// Products of quantised weights have the same bits with all.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include "backends/kv_type.h"
 #include "base/check.h"
 #include "fuzz/fuzz_input.h"
+#include "tensor/block_formats.h"
 #include "tensor/packed_layout.h"
 
 namespace {
@@ -24,6 +26,7 @@ using trtmc::DType;
 using trtmc::KvType;
 using trtmc::PackedLayout;
 using trtmc::cpu::KernelTable;
+using trtmc::cpu::quantized_width;
 using trtmc::cpu::round_up;
 
 constexpr double kEpsilon = 0x1p-24;  // Half a unit in the last place of 1.
@@ -109,52 +112,82 @@ Weights pack(const PackedLayout& layout, std::vector<float> rows) {
 std::vector<float> multiply(const KernelTable& kernels, const Weights& weights,
                             const std::vector<float>& x, int num_tokens, int64_t width) {
   const int tile = kernels.tile_tokens;
-  std::vector<float> packed(static_cast<size_t>(round_up(num_tokens, tile) * width), NAN);
+  const bool quantized = is_quantized(weights.layout.dtype);
+  const int64_t columns = weights.layout.padded_cols();
+  const int64_t x_width = quantized ? quantized_width(columns) : width;
+  std::vector<float> packed(static_cast<size_t>(round_up(num_tokens, tile) * x_width), NAN);
   for (int t = 0; t < num_tokens; t += tile) {
-    kernels.pack_tokens(&x[static_cast<size_t>(t * width)], std::min(tile, num_tokens - t), width,
-                        &packed[static_cast<size_t>(t * width)]);
+    const float* from = &x[static_cast<size_t>(t * width)];
+    float* to = &packed[static_cast<size_t>(t * x_width)];
+    const int count = std::min(tile, num_tokens - t);
+    if (quantized) {
+      kernels.quantize_tokens(from, count, width, columns, to, nullptr);
+    } else {
+      kernels.pack_tokens(from, count, width, to);
+    }
   }
   const int64_t stride = weights.layout.num_panels() * 16;
   std::vector<float> y(static_cast<size_t>(num_tokens * stride), NAN);
-  const auto matmul = weights.layout.dtype == DType::kF32   ? kernels.matmul_f32
-                      : weights.layout.dtype == DType::kF16 ? kernels.matmul_f16
-                                                            : kernels.matmul_bf16;
-  matmul({.panels = weights.packed.data(),
-          .panel_bytes = static_cast<int64_t>(weights.layout.panel_bytes()),
-          .num_panels = static_cast<int>(weights.layout.num_panels()),
-          .k = weights.layout.padded_cols(),
-          .x = packed.data(),
-          .x_width = width,
-          .num_tokens = num_tokens,
-          .y = y.data(),
-          .y_stride = stride});
+  matmul_of(kernels, weights.layout.dtype)(
+      {.panels = weights.packed.data(),
+       .panel_bytes = static_cast<int64_t>(weights.layout.panel_bytes()),
+       .num_panels = static_cast<int>(weights.layout.num_panels()),
+       .k = weights.layout.padded_cols(),
+       .x = packed.data(),
+       .x_width = x_width,
+       .num_tokens = num_tokens,
+       .y = y.data(),
+       .y_stride = stride});
   return y;
+}
+
+// Of `cols` columns, rows filled up with zeros to a multiple of 16.
+struct Tokens {
+  Tokens(trtmc::FuzzInput& input, int num_tokens, size_t num_cols)
+      : count(num_tokens),
+        cols(num_cols),
+        width(static_cast<size_t>(round_up(static_cast<int64_t>(num_cols), 16))),
+        x(static_cast<size_t>(count) * width) {
+    const std::vector<float> tokens = values(input, static_cast<size_t>(count) * cols);
+    for (size_t t = 0; t < static_cast<size_t>(count); ++t) {
+      std::copy_n(&tokens[t * cols], cols, &x[t * width]);
+    }
+  }
+  std::span<const float> row(size_t t) const { return std::span(x).subspan(t * width, cols); }
+
+  int count;
+  size_t cols, width;
+  std::vector<float> x;
+};
+
+std::vector<std::vector<float>> multiply_all(const Weights& weights, const Tokens& tokens) {
+  std::vector<std::vector<float>> results;
+  for (const KernelTable* kernels : trtmc::cpu::available_kernels()) {
+    results.push_back(
+        multiply(*kernels, weights, tokens.x, tokens.count, static_cast<int64_t>(tokens.width)));
+  }
+  return results;
+}
+
+PackedLayout any_layout(trtmc::FuzzInput& input, DType dtype) {
+  return {dtype, 1 + static_cast<int64_t>(input.below(70)), 1 + input.number<uint16_t>() % 1100};
 }
 
 void check_products(trtmc::FuzzInput& input) {
   constexpr DType kTypes[] = {DType::kF32, DType::kF16, DType::kBF16};
   const DType dtype = kTypes[input.below(3)];
   const int num_tokens = 1 + static_cast<int>(input.below(27));
-  const PackedLayout layout{dtype, 1 + static_cast<int64_t>(input.below(70)),
-                            1 + input.number<uint16_t>() % 1100};
+  const PackedLayout layout = any_layout(input, dtype);
   const auto rows = static_cast<size_t>(layout.rows), cols = static_cast<size_t>(layout.cols);
   const Weights weights = pack(layout, values(input, rows * cols));
-  const auto width = static_cast<size_t>(round_up(layout.cols, 16));
-  const std::vector<float> tokens = values(input, static_cast<size_t>(num_tokens) * cols);
-  std::vector<float> x(static_cast<size_t>(num_tokens) * width);
-  for (size_t t = 0; t < static_cast<size_t>(num_tokens); ++t) {
-    std::copy_n(&tokens[t * cols], cols, &x[t * width]);
-  }
-  std::vector<std::vector<float>> results;
-  for (const KernelTable* kernels : trtmc::cpu::available_kernels()) {
-    results.push_back(multiply(*kernels, weights, x, num_tokens, static_cast<int64_t>(width)));
-  }
+  const Tokens tokens(input, num_tokens, cols);
+  const auto results = multiply_all(weights, tokens);
   const auto stride = static_cast<size_t>(layout.num_panels() * 16);
   for (size_t t = 0; t < static_cast<size_t>(num_tokens); ++t) {
     for (size_t r = 0; r < rows; ++r) {
       double exact = 0, magnitude = 0;
       for (size_t k = 0; k < cols; ++k) {
-        const double product = double{weights.rows[r * cols + k]} * double{x[t * width + k]};
+        const double product = double{weights.rows[r * cols + k]} * double{tokens.row(t)[k]};
         exact += product;
         magnitude += finite_magnitude(product);
       }
@@ -162,6 +195,90 @@ void check_products(trtmc::FuzzInput& input) {
       const double bound = static_cast<double>(2 * cols) * (kEpsilon * magnitude + kSubnormal);
       for (const auto& y : results) expect(y[t * stride + r], exact, bound, magnitude);
     }
+  }
+}
+
+// Any codes, and any scales that are finite.
+Weights any_quantized(trtmc::FuzzInput& input, const PackedLayout& layout) {
+  constexpr uint16_t kF16Infinity = 0x7C00;
+  const auto rows = static_cast<size_t>(layout.rows), cols = static_cast<size_t>(layout.cols);
+  Weights weights{layout, std::vector<float>(rows * cols),
+                  std::vector<std::byte>(layout.total_bytes())};
+  std::mt19937 random(input.number<uint16_t>());
+  for (std::byte& byte : weights.packed) byte = static_cast<std::byte>(random());
+  for (size_t at = 0; at < weights.packed.size(); at += layout.group_bytes()) {
+    for (size_t i = 0; i < size_t{2} * trtmc::kBlockRows; ++i) {
+      auto bits = static_cast<uint16_t>(random());
+      if ((bits & kF16Infinity) == kF16Infinity) bits ^= 0x0400;
+      std::memcpy(&weights.packed[at + 2 * i], &bits, sizeof(bits));
+    }
+  }
+  for (int64_t r = 0; r < layout.rows; ++r) {
+    unpack_row(layout, weights.packed, r,
+               std::span(weights.rows).subspan(static_cast<size_t>(r) * cols, cols));
+  }
+  return weights;
+}
+
+// Half a step of each column's block, whose largest activation is 127 steps.
+std::vector<double> half_steps(std::span<const float> x) {
+  std::vector<double> steps;
+  for (size_t first = 0; first < x.size(); first += trtmc::kBlockColumns) {
+    const size_t count = std::min<size_t>(trtmc::kBlockColumns, x.size() - first);
+    double largest = 0;
+    for (const float value : x.subspan(first, count)) {
+      largest = std::max(largest, std::abs(double{value}));
+    }
+    // What is smaller than that counts for nothing.
+    constexpr double kNothing = 0x1p-100;
+    steps.insert(steps.end(), count, largest / 254 * (1 + 1e-4) + kNothing);
+  }
+  return steps;
+}
+
+// Of one token. y: by instruction set, the same bits with all.
+void expect_quantized(const Weights& weights, std::span<const float> x,
+                      const std::vector<std::span<const float>>& y) {
+  const size_t cols = x.size();
+  const bool finite = std::all_of(x.begin(), x.end(), [](float v) { return std::isfinite(v); });
+  const std::vector<double> steps = half_steps(x);
+  for (size_t r = 0; r < static_cast<size_t>(weights.layout.rows); ++r) {
+    for (const auto& other : y) {
+      TRTMC_CHECK(finite || !std::isfinite(other[r]), "a number of what is none");
+      TRTMC_CHECK(!finite || other[r] == y[0][r] || (std::isnan(other[r]) && std::isnan(y[0][r])),
+                  "other bits than another instruction set's");
+    }
+    if (!finite) continue;
+    double exact = 0, magnitude = 0, bound = 0;
+    for (size_t k = 0; k < cols; ++k) {
+      const double weight = double{weights.rows[r * cols + k]};
+      exact += weight * double{x[k]};
+      magnitude += std::abs(weight) * (std::abs(double{x[k]}) + steps[k]);
+      bound += std::abs(weight) * steps[k];
+    }
+    // And a few roundings to float a block.
+    const auto blocks = static_cast<double>(1 + cols / trtmc::kBlockColumns);
+    bound += 4 * blocks * (kEpsilon * magnitude + kSubnormal);
+    // Whole numbers below 2^21 are multiplied by the largest activation / 127 before the weights'
+    // scale is, which may overflow where the floats don't.
+    const double largest = 254 * *std::max_element(steps.begin(), steps.end());
+    expect(y[0][r], exact, bound, std::max(magnitude, largest * 0x1p15));
+  }
+}
+
+void check_quantized_products(trtmc::FuzzInput& input) {
+  constexpr DType kTypes[] = {DType::kQ8, DType::kQ6, DType::kQ4};
+  const DType dtype = kTypes[input.below(3)];
+  const int num_tokens = 1 + static_cast<int>(input.below(27));
+  const PackedLayout layout = any_layout(input, dtype);
+  const Weights weights = any_quantized(input, layout);
+  const Tokens tokens(input, num_tokens, static_cast<size_t>(layout.cols));
+  const auto results = multiply_all(weights, tokens);
+  const auto stride = static_cast<size_t>(layout.num_panels() * 16);
+  for (size_t t = 0; t < static_cast<size_t>(num_tokens); ++t) {
+    std::vector<std::span<const float>> rows;
+    for (const auto& y : results) rows.push_back(std::span(y).subspan(t * stride, stride));
+    expect_quantized(weights, tokens.row(t), rows);
   }
 }
 
@@ -389,8 +506,13 @@ void check_attention(trtmc::FuzzInput& input) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  constexpr void (*kChecks[])(trtmc::FuzzInput&) = {
-      check_products, check_exp, check_gate, check_norm, check_attention, check_sum_and_quotient};
+  constexpr void (*kChecks[])(trtmc::FuzzInput&) = {check_products,
+                                                    check_exp,
+                                                    check_gate,
+                                                    check_norm,
+                                                    check_attention,
+                                                    check_sum_and_quotient,
+                                                    check_quantized_products};
   trtmc::FuzzInput input(data, size);
   kChecks[input.below(std::size(kChecks))](input);
   return 0;

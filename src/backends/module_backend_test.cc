@@ -77,7 +77,7 @@ TEST(Module, ThrowsErrorsThatAreCaughtOutside) {
                          .tied_embeddings = true,
                          .rope = {.theta = 10000, .rotary_dim = 16, .scaling = {}},
                          .layers = {{.rope = true, .sliding_window = 0}}};
-  write_random_bundle(folder.path() / "random.trtmc", spec, DType::kF32, 1);
+  write_random_bundle(folder.path() / "random.trtmc", spec, "f32", 1);
   const Bundle bundle(folder.path() / "random.trtmc");
   const ModuleBackend backend("works", {kModules});
   const CapturedLog log;

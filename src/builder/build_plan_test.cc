@@ -92,14 +92,26 @@ TEST_F(Plan, SaysWhereEachTensorComesFromAndHowItIsStored) {
 
 TEST_F(Plan, QuantisesByRole) {
   write();
-  const BuildPlan plan = this->plan({.quantization = "q4"});
-  EXPECT_EQ(plan.manifest.quantization, "q4");
-  EXPECT_THAT(plan.warnings, IsEmpty());
-  for (const PlannedTensor& tensor : plan.tensors) {
-    const DType expected = is_norm(tensor.key.role)              ? DType::kF32
-                           : tensor.key.role == Role::kEmbedding ? DType::kQ8
-                                                                 : DType::kQ4;
-    EXPECT_EQ(tensor.dtype, expected) << to_string(tensor.key);
+  struct Scheme {
+    const char* name;
+    DType attention, mlp;
+  };
+  for (const auto& [name, attention, mlp] :
+       {Scheme{"q8", DType::kQ8, DType::kQ8}, Scheme{"q6", DType::kQ6, DType::kQ6},
+        Scheme{"q4_q6", DType::kQ6, DType::kQ4}, Scheme{"q4", DType::kQ4, DType::kQ4}}) {
+    const BuildPlan plan = this->plan({.quantization = name});
+    EXPECT_EQ(plan.manifest.quantization, name);
+    EXPECT_THAT(plan.warnings, IsEmpty());
+    for (const PlannedTensor& tensor : plan.tensors) {
+      const Role role = tensor.key.role;
+      const bool is_attention = role == Role::kQProj || role == Role::kKProj ||
+                                role == Role::kVProj || role == Role::kOProj;
+      const DType expected = is_norm(role)              ? DType::kF32
+                             : role == Role::kEmbedding ? DType::kQ8
+                             : is_attention             ? attention
+                                                        : mlp;
+      EXPECT_EQ(tensor.dtype, expected) << name << " " << to_string(tensor.key);
+    }
   }
 }
 

@@ -147,16 +147,14 @@ TEST_P(Quantized, EachWeightHasTheTypeOfItsRoleAndTheValuesOfTheCheckpoint) {
     if (is_norm(tensor.key.role)) {
       EXPECT_EQ(values_of(bundle, tensor.key), values) << to_string(tensor.key);
     } else {
-      const bool vocabulary =
-          tensor.key.role == Role::kEmbedding || tensor.key.role == Role::kLmHead;
-      EXPECT_EQ(dtype_name(weight.dtype), vocabulary ? "q8" : GetParam());
+      EXPECT_EQ(weight.dtype, tensor.dtype);
       EXPECT_TRUE(std::ranges::equal(weight.bytes, quantized(weight.packed(), values)))
           << to_string(tensor.key);
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Schemes, Quantized, ::testing::Values("q8", "q4"),
+INSTANTIATE_TEST_SUITE_P(Schemes, Quantized, ::testing::Values("q8", "q6", "q4_q6", "q4"),
                          [](const auto& test) { return test.param; });
 
 TEST_F(Build, AWeightThatIsNotFiniteIsNotQuantised) {

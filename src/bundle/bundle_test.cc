@@ -265,6 +265,16 @@ TEST_F(QuantizedBundleFile, HasTheTypesOfItsScheme) {
   bundle.verify_hashes();
 }
 
+TEST_F(QuantizedBundleFile, AGroupOfQ6Has832Bytes) {
+  write_tiny_bundle(path(), {.tied = false, .quantization = "q6"});
+  const Bundle bundle(path());
+  const WeightView down = bundle.weight({Role::kDownProj, 1});
+  EXPECT_EQ(down.dtype, DType::kQ6);
+  EXPECT_EQ(down.bytes.size(), 2U * 832);
+  EXPECT_EQ(bundle.weight({Role::kEmbedding}).dtype, DType::kQ8);
+  bundle.verify_hashes();
+}
+
 TEST_F(QuantizedBundleFile, OtherTypesThanItsSchemesAreRefused) {
   const size_t embedding = entry(file_, 0), norm = entry(file_, 1), q = entry(file_, 2);
   const auto with_type = [&](size_t at, uint32_t type) {
@@ -277,6 +287,7 @@ TEST_F(QuantizedBundleFile, OtherTypesThanItsSchemesAreRefused) {
   EXPECT_THAT(with_type(q, 3), HasSubstr("q_proj\" has type 3"));
   EXPECT_THAT(with_type(q, 2), HasSubstr("quantization is \"q4\""));
   EXPECT_THAT(with_type(q, 5), HasSubstr("has type 5"));
+  EXPECT_THAT(with_type(q, 6), HasSubstr("has type 6"));
   EXPECT_THAT(with_type(q, UINT32_MAX), HasSubstr("has type 4294967295"));
   EXPECT_THAT(complaint([&] { put(file_, q + kLayout, uint32_t{0}); }), HasSubstr("layout 0"));
   const std::string q4 = R"("quantization":"q4")";
@@ -303,7 +314,7 @@ TEST_F(QuantizedBundleFile, ASchemeOfANewerVersionIsUnsupportedAndSaysSo) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
     EXPECT_THAT(error.what(), HasSubstr("quantization: \"q5\", this version of trtmc reads "
-                                        "\"none\", \"q8\", \"q4\""));
+                                        "\"none\", \"q8\", \"q6\", \"q4_q6\", \"q4\""));
   }
 }
 

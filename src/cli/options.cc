@@ -56,7 +56,8 @@ Command parse_build(Arguments arguments, const Settings& settings) {
   parser.flag("--dry-run", "print the plan and write nothing", command.dry_run);
   declare_json(parser, command.json);
   parser.group("Model");
-  parser.option("--quant", "SCHEME", "none, q8 or q4: bits a weight is stored in (default: none)",
+  parser.option("--quant", "SCHEME",
+                "none, q8, q6, q4_q6 or q4: bits a weight is stored in (default: none)",
                 [&](const std::string& text) {
                   parse_name(text, quant_schemes());
                   build.quantization = text;

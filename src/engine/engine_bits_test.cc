@@ -39,7 +39,7 @@ struct Answers {
 class EngineBits : public testing::Test {
  protected:
   EngineBits() {
-    write_random_bundle(folder_.path() / "x.trtmc", small_spec(), DType::kF32, 7);
+    write_random_bundle(folder_.path() / "x.trtmc", small_spec(), "f32", 7);
     bundle_.emplace(folder_.path() / "x.trtmc");
   }
 

@@ -70,7 +70,7 @@ TEST(Range, HasTheMedianOfItsValues) {
 
 class Meter : public ::testing::Test {
  protected:
-  Meter() { write_random_bundle(path_, small_spec(), DType::kBF16, 1); }
+  Meter() { write_random_bundle(path_, small_spec(), "bf16", 1); }
 
   std::unique_ptr<Executor> load(const Bundle& bundle, std::string_view backend) {
     ExecutorOptions options;
@@ -111,7 +111,7 @@ TEST_F(Meter, FillsNoMoreThanTheDepth) {
   DecoderSpec spec = small_spec();
   spec.context_length = 8;  // Shorter than a block.
   const auto path = folder_.path() / "short.trtmc";
-  write_random_bundle(path, spec, DType::kBF16, 1);
+  write_random_bundle(path, spec, "bf16", 1);
   const Bundle bundle(path);
   const auto executor = load(bundle, "cpu");
   SpeedMeter meter(bundle, *executor);

@@ -8,10 +8,11 @@
 // first, one line for both blocks. So whatever is read begins at a line.
 //
 //   q8  value = scale * (code - 128), codes of 8 bits: 8.5 bits a weight
+//   q6  value = scale * (code - 32 + shift), codes of 6 bits: 6.5 bits a weight
 //   q4  value = scale * (kQ4Grid[code] + shift), codes of 4 bits: 4.5 bits a weight
 //
-// A q4 scale gives its lowest bits to the shift of its block and row, which moves the grid for
-// values that don't lie around zero; the bits left are far finer than the codes are.
+// A scale of q6 and q4 gives its lowest bits to the shift of its block and row, which moves the
+// codes for values that don't lie around zero; the bits left are finer than the codes are.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +42,24 @@ struct Q4Group {
 };
 static_assert(sizeof(Q4Group) == 576);  // 9 lines.
 
+// Of four quads of a block, three lie in the low six bits of three lines, and the fourth in the two
+// bits above those, its highest bits in the first line: so what is read once gives all four, and no
+// bits need more than a mask but the last.
+constexpr int kQ6Quads = 4;
+constexpr int kQ6Lines = 3;
+constexpr int kQ6CodeBits = 6;
+
+struct Q6Group {
+  uint16_t scales[2][kBlockRows];  // As below, by block.
+  // By block and four of its quads.
+  uint8_t codes[2][kQuadsPerBlock / kQ6Quads][kQ6Lines][kBlockRows][kQuadColumns];
+};
+static_assert(sizeof(Q6Group) == 832);  // 13 lines.
+
+// The code that stands for 0 where nothing is shifted.
+constexpr int kQ6Zero = 32;
+constexpr int kQ6MostCode = 63;
+
 // A grid that is finer around zero, where most weights of a block are.
 constexpr int8_t kQ4Grid[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                 1,    13,   25,  38,  53,  69,  89,  113};
@@ -49,8 +68,8 @@ constexpr int kQ4ShiftBits = 4;
 constexpr uint16_t kQ4ShiftMask = (1 << kQ4ShiftBits) - 1;
 constexpr int kQ4ShiftStep = 2;
 
-// Of a q4 scale's 16 bits: the f16 that they are without the lowest, and the shift in units of the
-// grid, -16 to 14 in steps of 2.
+// Of the 16 bits of a q4 or q6 scale: the f16 that they are without the lowest, and the shift in
+// units of the codes' points, -16 to 14 in steps of 2.
 constexpr uint16_t q4_scale_bits(uint16_t bits) {
   return bits & static_cast<uint16_t>(~kQ4ShiftMask);
 }
@@ -59,7 +78,7 @@ constexpr int q4_shift(uint16_t bits) {
 }
 
 // What is written for columns and rows that the matrix doesn't have, and for blocks of zeros: a
-// scale of 0 with the shift 0, and this code, whose point of the grid is positive.
+// scale of 0 with the shift 0, and this code, whose point of the grid is positive; of q6 kQ6Zero.
 constexpr int kQ4NoCode = 8;
 
 // No quantised weight is larger: f16's largest value.

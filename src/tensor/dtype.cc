@@ -13,8 +13,8 @@ struct DTypeInfo {
   size_t bytes;
 };
 
-constexpr std::array<DTypeInfo, 5> kDTypes{
-    {{"f32", 4}, {"f16", 2}, {"bf16", 2}, {"q8", 0}, {"q4", 0}}};
+constexpr std::array<DTypeInfo, 6> kDTypes{
+    {{"f32", 4}, {"f16", 2}, {"bf16", 2}, {"q8", 0}, {"q4", 0}, {"q6", 0}}};
 
 const DTypeInfo& info(DType dtype) {
   const auto index = static_cast<size_t>(dtype);

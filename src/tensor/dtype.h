@@ -10,12 +10,12 @@
 namespace trtmc {
 
 // The numbers are part of the bundle format.
-enum class DType : uint32_t { kF32 = 0, kF16 = 1, kBF16 = 2, kQ8 = 3, kQ4 = 4 };
+enum class DType : uint32_t { kF32 = 0, kF16 = 1, kBF16 = 2, kQ8 = 3, kQ4 = 4, kQ6 = 5 };
 
 // Whether elements come in blocks that share a scale: tensor/block_formats.h.
 constexpr bool is_quantized(DType dtype) { return dtype >= DType::kQ8; }
 size_t element_bytes(DType dtype);                        // Not of a quantised type.
-std::string_view dtype_name(DType dtype);                 // "f32", "f16", "bf16", "q8", "q4"
+std::string_view dtype_name(DType dtype);                 // "f32", "f16", "bf16", "q8", "q4", "q6"
 std::optional<DType> parse_dtype(std::string_view name);  // Of the names that aren't quantised.
 
 inline float bf16_to_float(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); }

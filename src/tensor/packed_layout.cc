@@ -92,8 +92,7 @@ void pack(const PackedLayout& layout, size_t num_rows, std::span<std::byte> out,
       return pack_columns<uint16_t, uint16_t>(layout, num_rows, out.data(), fill);
     case DType::kBF16:
       return pack_columns<uint32_t, uint16_t>(layout, num_rows, out.data(), fill);
-    case DType::kQ8:
-    case DType::kQ4:
+    default:
       break;
   }
   TRTMC_CHECK(false, "quantised types are packed by quantize_panel");
@@ -117,6 +116,19 @@ float decode(const Q8Group& group, int64_t row, int64_t col) {
   const float scale = f16_to_float(group.scales[col / kBlockColumns][row]);
   const int code = group.codes[col / kQuadColumns][row][col % kQuadColumns];
   return scale * static_cast<float>(code - kQ8Zero);
+}
+
+float decode(const Q6Group& group, int64_t row, int64_t col) {
+  const int64_t block = col / kBlockColumns;
+  const int64_t quad = col / kQuadColumns % kQuadsPerBlock;
+  const auto& lines = group.codes[block][quad / kQ6Quads];
+  const auto byte = [&](int64_t line) { return lines[line][row][col % kQuadColumns]; };
+  const int64_t place = quad % kQ6Quads;
+  const int code = place < kQ6Lines ? byte(place) & kQ6MostCode
+                                    : byte(0) >> kQ6CodeBits << 4 | byte(1) >> kQ6CodeBits << 2 |
+                                          byte(2) >> kQ6CodeBits;
+  const uint16_t bits = group.scales[block][row];
+  return f16_to_float(q4_scale_bits(bits)) * static_cast<float>(code - kQ6Zero + q4_shift(bits));
 }
 
 float decode(const Q4Group& group, int64_t row, int64_t col) {
@@ -151,6 +163,7 @@ int64_t PackedLayout::k_group() const {
 
 size_t PackedLayout::group_bytes() const {
   if (dtype == DType::kQ8) return sizeof(Q8Group);
+  if (dtype == DType::kQ6) return sizeof(Q6Group);
   if (dtype == DType::kQ4) return sizeof(Q4Group);
   return static_cast<size_t>(kPanelRows * k_group()) * element_bytes(dtype);
 }
@@ -196,6 +209,8 @@ void unpack_row(const PackedLayout& layout, std::span<const std::byte> packed, i
       return unpack<uint16_t>(layout, packed, row, out, bf16_to_float);
     case DType::kQ8:
       return decode_row<Q8Group>(layout, packed, row, out);
+    case DType::kQ6:
+      return decode_row<Q6Group>(layout, packed, row, out);
     case DType::kQ4:
       return decode_row<Q4Group>(layout, packed, row, out);
   }

@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 #include "tensor/block_formats.h"
-#include "tensor/q4_search.h"
+#include "tensor/block_search.h"
 
 namespace trtmc {
 namespace {
@@ -16,7 +16,7 @@ constexpr float kMostQ8Code = 127;
 
 // Columns [first, first + 32) of a panel, row beside row. What the matrix doesn't have is zero.
 void gather(std::span<const std::span<const float>> rows, size_t cols, size_t first,
-            Q4Block& block) {
+            WeightBlock& block) {
   const size_t count = first < cols ? std::min<size_t>(kBlockColumns, cols - first) : 0;
   block.columns = static_cast<int>(count);
   std::memset(block.values, 0, sizeof(block.values));
@@ -31,7 +31,7 @@ float round_nearest(float value) {
   return (value + kWhole) - kWhole;
 }
 
-void encode(const Q4Block& block, int which, Q8Group& group) {
+void encode(const WeightBlock& block, int which, Q8Group& group) {
   float largest[kBlockRows] = {};
   for (const auto& column : block.values) {
     for (int row = 0; row < kBlockRows; ++row) {
@@ -56,15 +56,43 @@ void encode(const Q4Block& block, int which, Q8Group& group) {
   }
 }
 
-void encode(const Q4Block& block, int which, Q4Group& group) {
-  static const Q4Search kSearch = q4_search();
-  Q4Encoding encoding;
-  kSearch(block, encoding);
+// Searches a block, and writes its scales and shifts.
+template <typename Group>
+BlockEncoding search(BlockSearch search, const WeightBlock& block, int which, Group& group) {
+  BlockEncoding encoding;
+  search(block, encoding);
   for (int row = 0; row < kBlockRows; ++row) {
     const int shift = encoding.shifts[row] / kQ4ShiftStep + (1 << (kQ4ShiftBits - 1));
     group.scales[which][row] = static_cast<uint16_t>(
         float_to_f16(std::bit_cast<float>(encoding.scales[row])) | static_cast<unsigned>(shift));
   }
+  return encoding;
+}
+
+void encode(const WeightBlock& block, int which, Q6Group& group) {
+  static const BlockSearch kSearch = runnable_searches(0)->q6;
+  const BlockEncoding encoding = search(kSearch, block, which, group);
+  for (int i = 0; i < kBlockColumns; ++i) {
+    auto& lines = group.codes[which][i / kQuadColumns / kQ6Quads];
+    const int place = i / kQuadColumns % kQ6Quads;
+    for (int row = 0; row < kBlockRows; ++row) {
+      const int code = i < block.columns ? encoding.codes[i][row] : kQ6Zero;
+      if (place < kQ6Lines) {
+        lines[place][row][i % kQuadColumns] = static_cast<uint8_t>(code);
+        continue;
+      }
+      for (int line = 0; line < kQ6Lines; ++line) {
+        const int two_bits = code >> (4 - 2 * line) & 3;
+        uint8_t& byte = lines[line][row][i % kQuadColumns];
+        byte = static_cast<uint8_t>(byte | two_bits << kQ6CodeBits);
+      }
+    }
+  }
+}
+
+void encode(const WeightBlock& block, int which, Q4Group& group) {
+  static const BlockSearch kSearch = runnable_searches(0)->q4;
+  const BlockEncoding encoding = search(kSearch, block, which, group);
   for (int i = 0; i < kBlockColumns; ++i) {
     auto& codes = group.codes[i / kQuadColumns];
     const bool exists = i < block.columns;
@@ -80,7 +108,7 @@ template <typename Group>
 void quantize(const PackedLayout& layout, std::span<const std::span<const float>> rows,
               std::byte* out) {
   const auto cols = static_cast<size_t>(layout.cols);
-  Q4Block block;
+  WeightBlock block;
   for (size_t first = 0; first < cols; first += kGroupColumns, out += sizeof(Group)) {
     Group group;
     for (int which = 0; which < 2; ++which) {
@@ -93,15 +121,15 @@ void quantize(const PackedLayout& layout, std::span<const std::span<const float>
 
 }  // namespace
 
-Q4Search q4_search() {
+const BlockSearches* runnable_searches(int number) {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
-    return avx512::search_q4;
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") && number-- == 0) {
+    return &avx512::block_searches();
   }
-  if (__builtin_cpu_supports("avx2")) return avx2::search_q4;
+  if (__builtin_cpu_supports("avx2") && number-- == 0) return &avx2::block_searches();
 #endif
-  return generic::search_q4;
+  return number == 0 ? &generic::block_searches() : nullptr;
 }
 
 bool is_quantizable(std::span<const float> values) {
@@ -112,13 +140,17 @@ bool is_quantizable(std::span<const float> values) {
 
 void quantize_panel(const PackedLayout& layout, std::span<const std::span<const float>> rows,
                     std::span<std::byte> out) {
-  TRTMC_CHECK(rows.size() <= size_t{kBlockRows} && out.size() == layout.panel_bytes() &&
-                  is_quantized(layout.dtype),
-              "not one panel of a quantised type");
-  if (layout.dtype == DType::kQ8) {
-    quantize<Q8Group>(layout, rows, out.data());
-  } else {
-    quantize<Q4Group>(layout, rows, out.data());
+  TRTMC_CHECK(rows.size() <= size_t{kBlockRows} && out.size() == layout.panel_bytes(),
+              "not one panel");
+  switch (layout.dtype) {
+    case DType::kQ8:
+      return quantize<Q8Group>(layout, rows, out.data());
+    case DType::kQ6:
+      return quantize<Q6Group>(layout, rows, out.data());
+    case DType::kQ4:
+      return quantize<Q4Group>(layout, rows, out.data());
+    default:
+      TRTMC_CHECK(false, "not a quantised type");
   }
 }
 

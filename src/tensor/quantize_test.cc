@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "tensor/block_formats.h"
-#include "tensor/q4_search.h"
+#include "tensor/block_search.h"
 
 namespace trtmc {
 namespace {
@@ -67,7 +67,7 @@ Group first_group(std::span<const std::byte> packed) {
   return group;
 }
 
-// The weighted squared error that the q4 search makes small, in double: tensor/q4_search.h.
+// The weighted squared error that the searches make small, in double: tensor/block_search.h.
 double weighted_error(std::span<const float> x, std::span<const float> y) {
   double squares = 0;
   for (const float value : x) squares += double{value} * value;
@@ -145,45 +145,95 @@ TEST(Quantize, Q4TurnsTheGridRoundForALongPositiveEnd) {
   EXPECT_EQ(decoded(DType::kQ4, matrix), matrix);
 }
 
-// The least error of all storable scales within a factor of 1.5 of those that put the largest value
-// on an end of the grid, all shifts, with the nearest code to each value.
-double least_error(std::span<const float> x) {
-  float largest = 0;
-  for (const float value : x) largest = std::max(largest, std::fabs(value));
-  double least = std::numeric_limits<double>::infinity();
+TEST(Quantize, Q6PutsTheFourthQuadIntoTheBitsAboveTheOthers) {
+  // Codes 63, 40, 22, 11 and so on less 32, times 2^-6, which q6 holds exactly. The scale is 1/64,
+  // and the shift 0 is stored as 8.
+  const int codes[16] = {63, 40, 22, 11, 0, 1, 2, 3, 60, 50, 30, 20, 39, 54, 32, 5};
+  Matrix matrix(1, std::vector<float>(32));
+  for (size_t i = 0; i < 32; ++i) {
+    matrix[0][i] = static_cast<float>(codes[i % 16] - 32) * 0x1p-6F;
+  }
+  const PackedLayout layout{DType::kQ6, 1, 32};
+  const auto packed = quantize(layout, matrix);
+  const auto group = first_group<Q6Group>(packed);
+  EXPECT_EQ(group.scales[0][0], 0x2400 | 8);
+  for (const auto& lines : group.codes[0]) {
+    // 39 is 10 01 11, 54 is 11 01 10, 32 is 10 00 00, 5 is 00 01 01.
+    EXPECT_THAT(std::vector<int>(lines[0][0], lines[0][0] + 4),
+                ::testing::ElementsAre(63 + 128, 40 + 192, 22 + 128, 11));
+    EXPECT_THAT(std::vector<int>(lines[1][0], lines[1][0] + 4),
+                ::testing::ElementsAre(0 + 64, 1 + 64, 2, 3 + 64));
+    EXPECT_THAT(std::vector<int>(lines[2][0], lines[2][0] + 4),
+                ::testing::ElementsAre(60 + 192, 50 + 128, 30, 20 + 64));
+  }
+  EXPECT_EQ(decode(layout, packed), matrix);
+}
+
+TEST(Quantize, Q6ShiftsItsCodesToWhereTheWeightsAre) {
+  // The codes 0, 2 to 60, and 63, whose points a shift of -14 and one of 14 moves.
+  for (const int lowest : {-46, -18}) {
+    Matrix matrix(1, std::vector<float>(32));
+    for (size_t i = 0; i < 32; ++i) {
+      const int code = i < 31 ? 2 * static_cast<int>(i) : 63;
+      matrix[0][i] = static_cast<float>(lowest + code) * 0x1p-8F;
+    }
+    EXPECT_EQ(decoded(DType::kQ6, matrix), matrix) << lowest;
+  }
+}
+
+// The least error of all storable scales of a size within [least, most] and of all shifts, with the
+// nearest of the points to each value.
+double least_error(std::span<const float> x, std::span<const int> points, float least, float most) {
+  double best = std::numeric_limits<double>::infinity();
   std::vector<float> y(x.size());
   for (unsigned bits = 0; bits < 0x7c00; bits += 1 << kQ4ShiftBits) {
     const float magnitude = f16_to_float(static_cast<uint16_t>(bits));
-    if (magnitude < largest / 170 || magnitude > largest / 80) continue;
+    if (magnitude < least || magnitude > most) continue;
     for (int shift = 0; shift < 2 << kQ4ShiftBits; ++shift) {
       const float scale = shift % 2 == 0 ? magnitude : -magnitude;
       const int moved = (shift / 2 - (1 << (kQ4ShiftBits - 1))) * kQ4ShiftStep;
       for (size_t i = 0; i < x.size(); ++i) {
-        float best = std::numeric_limits<float>::infinity();
-        for (const int8_t point : kQ4Grid) {
+        float nearest = std::numeric_limits<float>::infinity();
+        for (const int point : points) {
           const float value = scale * static_cast<float>(point + moved);
-          if (std::fabs(value - x[i]) < std::fabs(best - x[i])) best = value;
+          if (std::fabs(value - x[i]) < std::fabs(nearest - x[i])) nearest = value;
         }
-        y[i] = best;
+        y[i] = nearest;
       }
-      least = std::min(least, weighted_error(x, y));
+      best = std::min(best, weighted_error(x, y));
     }
   }
-  return least;
+  return best;
 }
 
-TEST(Quantize, Q4IsNearTheBestOfAllScalesAndShifts) {
+// The sum of errors of a few blocks beside the least there is.
+double share_of_least_error(DType dtype, std::span<const int> points, float span_least,
+                            float span_most) {
   const Matrix matrix = normal(8, 32, 0.02F, 5);
-  const Matrix back = decoded(DType::kQ4, matrix);
+  const Matrix back = decoded(dtype, matrix);
   double ours = 0, best = 0;
   for (size_t row = 0; row < matrix.size(); ++row) {
+    const auto [low, high] = std::minmax_element(matrix[row].begin(), matrix[row].end());
     const double error = weighted_error(matrix[row], back[row]);
-    const double least = least_error(matrix[row]);
+    const double least =
+        least_error(matrix[row], points, (*high - *low) / span_most, (*high - *low) / span_least);
     EXPECT_GE(error, least * (1 - 1e-4)) << row;  // Else the search here misses something.
     ours += error;
     best += least;
   }
-  EXPECT_LT(ours, 1.15 * best);
+  return ours / best;
+}
+
+// The grid spans 240, the codes of q6 63; twice that is wide enough for any that is good.
+TEST(Quantize, Q4IsNearTheBestOfAllScalesAndShifts) {
+  const std::vector<int> points(std::begin(kQ4Grid), std::end(kQ4Grid));
+  EXPECT_LT(share_of_least_error(DType::kQ4, points, 160, 340), 1.15);
+}
+
+TEST(Quantize, Q6IsNearTheBestOfAllScalesAndShifts) {
+  std::vector<int> points;
+  for (int code = 0; code <= kQ6MostCode; ++code) points.push_back(code - kQ6Zero);
+  EXPECT_LT(share_of_least_error(DType::kQ6, points, 50, 90), 1.15);
 }
 
 struct OddShape {
@@ -195,7 +245,8 @@ class QuantizeOddShape : public ::testing::TestWithParam<OddShape> {};
 
 TEST_P(QuantizeOddShape, EveryWeightDecodesNearItselfAndNothingElseMatters) {
   const Matrix matrix = normal(GetParam().rows, GetParam().cols, 0.02F);
-  const std::pair<DType, double> bounds[] = {{DType::kQ8, 1e-4}, {DType::kQ4, 1e-2}};
+  const std::pair<DType, double> bounds[] = {
+      {DType::kQ8, 1e-4}, {DType::kQ6, 1e-3}, {DType::kQ4, 1e-2}};
   for (const auto& [dtype, bound] : bounds) {
     const Matrix back = decoded(dtype, matrix);
     double error = 0, squares = 0;
@@ -255,30 +306,32 @@ TEST_P(QuantizeTo, ARowDoesNotDependOnItsNeighbours) {
   EXPECT_EQ(decoded(GetParam(), {matrix[5]})[0], back[5]);
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, QuantizeTo, ::testing::Values(DType::kQ8, DType::kQ4),
+INSTANTIATE_TEST_SUITE_P(Types, QuantizeTo, ::testing::Values(DType::kQ8, DType::kQ6, DType::kQ4),
                          [](const auto& test) { return std::string(dtype_name(test.param)); });
 
+void expect_same_bits(BlockSearch search, BlockSearch other, const WeightBlock& block) {
+  BlockEncoding expected{}, encoding{};
+  search(block, expected);
+  other(block, encoding);
+  EXPECT_EQ(std::memcmp(&expected, &encoding, sizeof(expected)), 0);
+}
+
 TEST(Quantize, EverySearchGivesTheSameBits) {
-  std::vector<std::pair<const char*, Q4Search>> searches;
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) searches.emplace_back("avx2", avx2::search_q4);
-  if (q4_search() == avx512::search_q4) searches.emplace_back("avx512", avx512::search_q4);
-#endif
   for (const float deviation : {3e-5F, 0.02F, 9000.0F}) {
     const Matrix matrix = normal(kBlockRows, kBlockColumns, deviation);
     for (const int columns : {kBlockColumns, 5}) {
-      Q4Block block{};
+      WeightBlock block{};
       block.columns = columns;
       for (int row = 0; row < kBlockRows; ++row) {
         for (int i = 0; i < columns; ++i) {
           block.values[i][row] = matrix[static_cast<size_t>(row)][static_cast<size_t>(i)];
         }
       }
-      Q4Encoding expected{}, encoding{};
-      generic::search_q4(block, expected);
-      for (const auto& [name, search] : searches) {
-        search(block, encoding);
-        EXPECT_EQ(std::memcmp(&expected, &encoding, sizeof(expected)), 0) << name;
+      const BlockSearches& generic = generic::block_searches();
+      for (int i = 0; const BlockSearches* searches = runnable_searches(i); ++i) {
+        SCOPED_TRACE(searches->isa);
+        expect_same_bits(generic.q4, searches->q4, block);
+        expect_same_bits(generic.q6, searches->q6, block);
       }
     }
   }

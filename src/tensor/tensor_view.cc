@@ -44,8 +44,7 @@ void read_floats(const TensorView& tensor, int64_t first, std::span<float> out) 
       return read_as<uint16_t>(tensor.bytes, start, out, f16_to_float);
     case DType::kBF16:
       return read_as<uint16_t>(tensor.bytes, start, out, bf16_to_float);
-    case DType::kQ8:
-    case DType::kQ4:
+    default:
       break;
   }
   TRTMC_CHECK(false, "quantised weights lie in panels");

@@ -75,7 +75,7 @@ TEST_P(Backends, AgreeWithTheReference) {
 
 INSTANTIATE_TEST_SUITE_P(Conformance, Backends,
                          testing::Combine(testing::Values(DType::kF32, DType::kBF16, DType::kF16,
-                                                          DType::kQ8, DType::kQ4),
+                                                          DType::kQ8, DType::kQ6, DType::kQ4),
                                           testing::ValuesIn(model_shapes())),
                          [](const testing::TestParamInfo<Case>& name) {
                            return std::string(dtype_name(std::get<0>(name.param))) + "_" +

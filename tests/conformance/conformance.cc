@@ -32,9 +32,9 @@ DecoderSpec spec_of(const ModelShape& shape) {
                      {.rope = true, .sliding_window = 21}}};
 }
 
-RandomModel::RandomModel(const DecoderSpec& spec, DType dtype) {
+RandomModel::RandomModel(const DecoderSpec& spec, std::string_view weights) {
   const auto path = folder_.path() / "random.trtmc";
-  write_random_bundle(path, spec, dtype, 7);
+  write_random_bundle(path, spec, weights, 7);
   bundle_ = std::make_unique<Bundle>(path);
 }
 

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backends/backend.h"
@@ -26,7 +27,10 @@ DecoderSpec spec_of(const ModelShape& shape);
 // A bundle in a folder of its own.
 class RandomModel {
  public:
-  RandomModel(const DecoderSpec& spec, DType dtype);
+  // weights: an element type or a scheme of quantisation.
+  RandomModel(const DecoderSpec& spec, std::string_view weights);
+  // A quantised type is that of the scheme of its name: under q4 the embedding is q8.
+  RandomModel(const DecoderSpec& spec, DType dtype) : RandomModel(spec, dtype_name(dtype)) {}
   const Bundle& bundle() const { return *bundle_; }
 
  private:

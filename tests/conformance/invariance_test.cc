@@ -15,7 +15,7 @@ using cpu::make_cpu_executor;
 
 struct Types {
   std::string name;
-  DType weights;
+  std::string weights;
   KvType kv;
 };
 using Case = std::tuple<std::string, Types>;
@@ -79,13 +79,13 @@ std::vector<std::string> instruction_sets() {
 
 INSTANTIATE_TEST_SUITE_P(
     Conformance, Bits,
-    testing::Combine(testing::ValuesIn(instruction_sets()),
-                     testing::Values(Types{"f32", DType::kF32, KvType::kF32},
-                                     Types{"bf16", DType::kBF16, KvType::kF32},
-                                     Types{"f16_kv_bf16", DType::kF16, KvType::kBF16},
-                                     Types{"bf16_kv_q8", DType::kBF16, KvType::kQ8},
-                                     Types{"q8", DType::kQ8, KvType::kF32},
-                                     Types{"q4", DType::kQ4, KvType::kF32})),
+    testing::Combine(
+        testing::ValuesIn(instruction_sets()),
+        testing::Values(Types{"f32", "f32", KvType::kF32}, Types{"bf16", "bf16", KvType::kF32},
+                        Types{"f16_kv_bf16", "f16", KvType::kBF16},
+                        Types{"bf16_kv_q8", "bf16", KvType::kQ8}, Types{"q8", "q8", KvType::kF32},
+                        Types{"q6", "q6", KvType::kF32}, Types{"q4_q6", "q4_q6", KvType::kF32},
+                        Types{"q4", "q4", KvType::kF32})),
     [](const testing::TestParamInfo<Case>& name) {
       return std::get<0>(name.param) + "_" + std::get<1>(name.param).name;
     });

@@ -30,13 +30,17 @@ class Random {
   uint64_t state_;
 };
 
-// A quantised type stands for the scheme of its name.
-std::string quantization_of(DType dtype) {
-  return is_quantized(dtype) ? std::string(dtype_name(dtype)) : "none";
+std::string quantization_of(std::string_view weights) {
+  return parse_dtype(weights) ? "none" : std::string(weights);
 }
 
-Section section_of(const DecoderSpec& spec, const TensorKey& key, DType wanted) {
-  const DType dtype = quantized_type(quantization_of(wanted), key.role).value_or(wanted);
+DType dtype_of(std::string_view weights, Role role) {
+  const std::optional<DType> dtype = parse_dtype(weights);
+  return dtype ? *dtype : quantized_type(weights, role).value_or(DType::kF32);
+}
+
+Section section_of(const DecoderSpec& spec, const TensorKey& key, std::string_view weights) {
+  const DType dtype = dtype_of(weights, key.role);
   const bool norm = is_norm(key.role);
   const Shape shape = tensor_shape(spec, key);
   const uint64_t bytes = norm ? static_cast<uint64_t>(shape[0]) * sizeof(float)
@@ -79,7 +83,7 @@ void append_matrix(BundleWriter& writer, size_t index, const Section& section, f
   }
 }
 
-Manifest manifest_of(const DecoderSpec& spec, DType dtype) {
+Manifest manifest_of(const DecoderSpec& spec, std::string_view weights) {
   Manifest manifest;
   manifest.family = "smollm3";
   manifest.strategy = "smollm3_decoder_kv_cache";
@@ -87,18 +91,18 @@ Manifest manifest_of(const DecoderSpec& spec, DType dtype) {
   manifest.producer = "trtmc tests";
   manifest.unicode_version = "16.0.0";
   manifest.spec = spec;
-  manifest.quantization = quantization_of(dtype);
+  manifest.quantization = quantization_of(weights);
   manifest.stop_ids = {0};
   return manifest;
 }
 
 }  // namespace
 
-void write_random_bundle(const std::filesystem::path& path, const DecoderSpec& spec, DType dtype,
-                         uint64_t seed) {
+void write_random_bundle(const std::filesystem::path& path, const DecoderSpec& spec,
+                         std::string_view weights, uint64_t seed) {
   std::vector<Section> sections;
-  for (const TensorKey& key : tensor_keys(spec)) sections.push_back(section_of(spec, key, dtype));
-  BundleWriter writer(path, manifest_of(spec, dtype), sections, AtomicFile::IfExists::kReplace);
+  for (const TensorKey& key : tensor_keys(spec)) sections.push_back(section_of(spec, key, weights));
+  BundleWriter writer(path, manifest_of(spec, weights), sections, AtomicFile::IfExists::kReplace);
   Random random(seed);
   for (size_t i = 0; i < sections.size(); ++i) {
     const TensorKey key = *parse_tensor_key(sections[i].name);

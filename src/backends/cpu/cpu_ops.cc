@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "backends/cpu/kernels/dispatch.h"
 #include "base/check.h"
 #include "tensor/block_formats.h"
 #include "tensor/packed_layout.h"
@@ -145,22 +146,12 @@ void CpuOps::multiply(const PackedTokens& x, const Product& product, PanelRange 
       .num_tokens = x.num_tokens,
       .y = product.y.data + panels.first * kPanelRows,
       .y_stride = product.y.stride};
-  switch (matrix.dtype) {
-    case DType::kF32:
-      return kernels_.matmul_f32(args);
-    case DType::kF16:
-      return kernels_.matmul_f16(args);
-    case DType::kBF16:
-      return kernels_.matmul_bf16(args);
-    case DType::kQ8:
-      kernels_.matmul_q8(args);
-      if (!matrix.multiplies_rest) return;
-      args.x = x.rest.data;
-      args.adds = true;
-      return kernels_.matmul_q8(args);
-    case DType::kQ4:
-      return kernels_.matmul_q4(args);
-  }
+  const MatmulKernel matmul = matmul_of(kernels_, matrix.dtype);
+  matmul(args);
+  if (!matrix.multiplies_rest) return;
+  args.x = x.rest.data;
+  args.adds = true;
+  matmul(args);
 }
 
 void CpuOps::multiply_all(const PackedTokens& x, std::span<const Product> products) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <string>
 
+#include "base/check.h"
 #include "base/error.h"
 
 #if defined(__x86_64__)
@@ -157,6 +158,24 @@ const KernelTable& choose_kernels(std::string_view name) {
   }
   throw Error(ErrorCode::kInvalidArgument,
               fmt::format("there is no instruction set \"{}\", only {}", name, names));
+}
+
+MatmulKernel matmul_of(const KernelTable& kernels, DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return kernels.matmul_f32;
+    case DType::kF16:
+      return kernels.matmul_f16;
+    case DType::kBF16:
+      return kernels.matmul_bf16;
+    case DType::kQ8:
+      return kernels.matmul_q8;
+    case DType::kQ6:
+      return kernels.matmul_q6;
+    case DType::kQ4:
+      return kernels.matmul_q4;
+  }
+  TRTMC_CHECK(false, "not an element type");
 }
 
 }  // namespace trtmc::cpu

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backends/cpu/kernels/kernel_table.h"
+#include "tensor/dtype.h"
 
 namespace trtmc::cpu {
 
@@ -15,5 +16,8 @@ std::vector<const KernelTable*> available_kernels();
 // instruction set that this machine lacks, kInvalidArgument for one that trtmc does not know, both
 // naming those available.
 const KernelTable& choose_kernels(std::string_view name);
+
+// The product of weights of this type. Of a quantised one it takes activations as bytes.
+MatmulKernel matmul_of(const KernelTable& kernels, DType dtype);
 
 }  // namespace trtmc::cpu

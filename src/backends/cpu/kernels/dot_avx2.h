@@ -1,6 +1,7 @@
 // Dot products of bytes, eight rows at a time: AVX2, whose instruction multiplies unsigned with
 // signed bytes and adds pairs in 16 bits. Weights give their magnitude, activations take their
-// sign: 2 * 128 * 127 stays below 2^15, so nothing saturates.
+// sign: 2 * 128 * 127 stays below 2^15, so nothing saturates. Codes of six bits have no sign to
+// give.
 #pragma once
 
 #include "backends/cpu/kernels/simd_avx2.h"
@@ -16,8 +17,14 @@ struct Codes {
   __m256i weights;
   __m256i magnitudes;
 };
+using SmallCodes = __m256i;
+constexpr int kByteCodesZero = 0;
 
-static inline Ints first_dots(int32_t /*sum*/) { return _mm256_setzero_si256(); }
+static inline Ints set1_ints(int32_t value) { return _mm256_set1_epi32(value); }
+static inline Ints dot(SmallCodes codes, const int32_t& quad, Ints dots) {
+  const __m256i pairs = _mm256_maddubs_epi16(codes, _mm256_set1_epi32(quad));
+  return _mm256_add_epi32(dots, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+}
 static inline Ints dot(const Codes& codes, const int32_t& quad, Ints dots) {
   const __m256i tokens = _mm256_sign_epi8(_mm256_set1_epi32(quad), codes.weights);
   const __m256i pairs = _mm256_maddubs_epi16(codes.magnitudes, tokens);
@@ -44,6 +51,18 @@ static inline Codes load_low_codes(const uint8_t* p) {
 }
 static inline Codes load_high_codes(const uint8_t* p) {
   return look_up(_mm256_and_si256(_mm256_srli_epi16(load_bytes(p), 4), _mm256_set1_epi8(15)));
+}
+
+static inline SmallCodes load_low_six(const uint8_t* p) {
+  return _mm256_and_si256(load_bytes(p), _mm256_set1_epi8(kQ6MostCode));
+}
+static inline SmallCodes load_high_twos(const uint8_t* a, const uint8_t* b, const uint8_t* c) {
+  const __m256i top = _mm256_srli_epi16(load_bytes(a), 2);
+  const __m256i middle = _mm256_srli_epi16(load_bytes(b), 4);
+  const __m256i low = _mm256_srli_epi16(load_bytes(c), 6);
+  return _mm256_or_si256(_mm256_and_si256(top, _mm256_set1_epi8(0x30)),
+                         _mm256_or_si256(_mm256_and_si256(middle, _mm256_set1_epi8(0x0C)),
+                                         _mm256_and_si256(low, _mm256_set1_epi8(0x03))));
 }
 
 }  // namespace trtmc::cpu::TRTMC_ISA

@@ -58,6 +58,8 @@ struct AttentionArgs {
   float* mixed;    // [num_heads, head_dim]; at first 0
 };
 
+using MatmulKernel = void (*)(const MatmulArgs& args);
+
 struct KernelTable {
   const char* name;
   // Tokens that pack_tokens puts together at most.
@@ -66,9 +68,9 @@ struct KernelTable {
   // Interleaves up to tile_tokens rows of x [num_tokens, width] for matmul. The tile takes up to
   // tile_tokens * width floats of `out`, where the next one starts. A tile of one token is its row.
   void (*pack_tokens)(const float* x, int num_tokens, int64_t width, float* out);
-  void (*matmul_f32)(const MatmulArgs& args);
-  void (*matmul_f16)(const MatmulArgs& args);
-  void (*matmul_bf16)(const MatmulArgs& args);
+  MatmulKernel matmul_f32;
+  MatmulKernel matmul_f16;
+  MatmulKernel matmul_bf16;
 
   // Makes rows of x [num_tokens, width] bytes for the products of quantised weights of `columns`
   // columns, a multiple of 64 and at least the width, which is a multiple of 16. out: whole tiles,
@@ -76,8 +78,9 @@ struct KernelTable {
   // bytes don't say of x; may be x.
   void (*quantize_tokens)(const float* x, int num_tokens, int64_t width, int64_t columns, void* out,
                           float* rest);
-  void (*matmul_q8)(const MatmulArgs& args);
-  void (*matmul_q4)(const MatmulArgs& args);
+  MatmulKernel matmul_q8;
+  MatmulKernel matmul_q6;
+  MatmulKernel matmul_q4;
 
   void (*attend_f32)(const AttentionArgs& args);
   void (*attend_bf16)(const AttentionArgs& args);

@@ -354,6 +354,7 @@ constexpr KernelTable kTable = {
     .matmul_bf16 = matmul<FloatKernel<Bf16Weights>>,
     .quantize_tokens = quantize_tokens,
     .matmul_q8 = matmul_q8,
+    .matmul_q6 = matmul_q6,
     .matmul_q4 = matmul_q4,
     .attend_f32 = attend<F32Cache>,
     .attend_bf16 = attend<Bf16Cache>,

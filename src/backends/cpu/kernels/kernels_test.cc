@@ -101,20 +101,7 @@ std::vector<float> multiply(const KernelTable& kernels, const Weights& weights,
                         .num_tokens = tokens.count,
                         .y = y.data(),
                         .y_stride = stride};
-  switch (weights.layout.dtype) {
-    case DType::kF32:
-      kernels.matmul_f32(args);
-      break;
-    case DType::kF16:
-      kernels.matmul_f16(args);
-      break;
-    case DType::kBF16:
-      kernels.matmul_bf16(args);
-      break;
-    case DType::kQ8:  // quantized_test.cc
-    case DType::kQ4:
-      ADD_FAILURE();
-  }
+  matmul_of(kernels, weights.layout.dtype)(args);
   return y;
 }
 

@@ -8,7 +8,8 @@
 //
 //   token t, block b:  s[t] = max |x| / 127, q[t][k] = x[k] * (127 / max |x|) to nearest even
 //   rest               x[k] - s[t] * q[t][k], where it is asked for
-//   row r:             d = sum over k of code[r][k] * q[t][k], and for q4 + shift[r] * sum of q[t]
+//   row r:             d = sum over k of code[r][k] * q[t][k], and for q6 and q4
+//                          + shift[r] * sum of q[t]
 //                      y = fma(scale[r], d * s[t], y), block after block
 //
 // |d| stays below 2^21, so that it is exact as a float too.
@@ -85,26 +86,27 @@ inline void quantize_block(const float* x, QuantizedBlock& out) {
 }
 
 // ---- Weights: a block of a group, kLanes of its rows
+//
+// codes(): those of one of kQuadsTogether quads from `first` on, less what kTooMuch says. Then
+// value = scale * (code - kTooMuch + shift).
 
 struct Q8Weights {
   using Group = Q8Group;
+  static constexpr int kQuadsTogether = 1;
+  static constexpr int kTooMuch = kByteCodesZero;
   static constexpr bool kShifted = false;
   template <int Block>
-  static Codes codes(const Group& group, int quad, int row) {
-    return load_codes(group.codes[Block * kQuadsPerBlock + quad][row]);
+  static Codes codes(const Group& group, int first, int /*which*/, int row) {
+    return load_codes(group.codes[Block * kQuadsPerBlock + first][row]);
   }
   static Vec scales(const uint16_t* bits) { return load_f16(bits); }
   static Vec shifts(const uint16_t* /*bits*/) { return zero(); }
 };
 
-struct Q4Weights {
-  using Group = Q4Group;
+// Scales whose lowest bits are a shift; the code `Zero` is what it shifts.
+template <int Zero>
+struct ShiftedWeights {
   static constexpr bool kShifted = true;
-  template <int Block>
-  static Codes codes(const Group& group, int quad, int row) {
-    const uint8_t* bytes = group.codes[quad][row];
-    return Block == 0 ? load_low_codes(bytes) : load_high_codes(bytes);
-  }
   static Vec scales(const uint16_t* bits) {
     uint16_t halves[kLanes];
     for (int i = 0; i < kLanes; ++i) halves[i] = q4_scale_bits(bits[i]);
@@ -112,8 +114,33 @@ struct Q4Weights {
   }
   static Vec shifts(const uint16_t* bits) {
     float values[kLanes];
-    for (int i = 0; i < kLanes; ++i) values[i] = static_cast<float>(q4_shift(bits[i]));
+    for (int i = 0; i < kLanes; ++i) values[i] = static_cast<float>(q4_shift(bits[i]) - Zero);
     return load(values);
+  }
+};
+
+// Codes as they lie: of six bits, they are the same bytes with a sign and without, and what 0 to 63
+// have too much costs nothing in the shift.
+struct Q6Weights : ShiftedWeights<kQ6Zero> {
+  using Group = Q6Group;
+  static constexpr int kQuadsTogether = kQ6Quads;
+  static constexpr int kTooMuch = 0;
+  template <int Block>
+  static SmallCodes codes(const Group& group, int first, int which, int row) {
+    const auto& lines = group.codes[Block][first / kQ6Quads];
+    if (which < kQ6Lines) return load_low_six(lines[which][row]);
+    return load_high_twos(lines[0][row], lines[1][row], lines[2][row]);
+  }
+};
+
+struct Q4Weights : ShiftedWeights<0> {
+  using Group = Q4Group;
+  static constexpr int kQuadsTogether = 1;
+  static constexpr int kTooMuch = kByteCodesZero;
+  template <int Block>
+  static Codes codes(const Group& group, int first, int /*which*/, int row) {
+    const uint8_t* bytes = group.codes[first][row];
+    return Block == 0 ? load_low_codes(bytes) : load_high_codes(bytes);
   }
 };
 
@@ -135,19 +162,23 @@ inline void add_block(const typename Weights::Group* const (&groups)[Parts],
   TRTMC_UNROLL
   for (int t = 0; t < Width; ++t) {
     TRTMC_UNROLL
-    for (int p = 0; p < Parts; ++p) dots[t][p] = first_dots(x.sums[t]);
+    for (int p = 0; p < Parts; ++p) dots[t][p] = set1_ints(-Weights::kTooMuch * x.sums[t]);
   }
   TRTMC_ROLLED  // Longer code is no faster, where reading it is what takes time.
-      for (int quad = 0; quad < kQuadsPerBlock; ++quad) {
-    Codes codes[Parts];
+      for (int first = 0; first < kQuadsPerBlock; first += Weights::kQuadsTogether) {
     TRTMC_UNROLL
-    for (int p = 0; p < Parts; ++p) {
-      codes[p] = Weights::template codes<Block>(*groups[p], quad, rows[p]);
-    }
-    TRTMC_UNROLL
-    for (int t = 0; t < Width; ++t) {
+    for (int which = 0; which < Weights::kQuadsTogether; ++which) {
+      decltype(Weights::template codes<Block>(*groups[0], 0, 0, 0)) codes[Parts];
       TRTMC_UNROLL
-      for (int p = 0; p < Parts; ++p) dots[t][p] = dot(codes[p], x.quads[quad][t], dots[t][p]);
+      for (int p = 0; p < Parts; ++p) {
+        codes[p] = Weights::template codes<Block>(*groups[p], first, which, rows[p]);
+      }
+      TRTMC_UNROLL
+      for (int t = 0; t < Width; ++t) {
+        const int32_t& quad = x.quads[first + which][t];
+        TRTMC_UNROLL
+        for (int p = 0; p < Parts; ++p) dots[t][p] = dot(codes[p], quad, dots[t][p]);
+      }
     }
   }
   TRTMC_UNROLL
@@ -270,6 +301,7 @@ void quantize_tokens(const float* x, int num_tokens, int64_t width, int64_t colu
 }
 
 void matmul_q8(const MatmulArgs& args) { matmul<QuantizedKernel<Q8Weights>>(args); }
+void matmul_q6(const MatmulArgs& args) { matmul<QuantizedKernel<Q6Weights>>(args); }
 void matmul_q4(const MatmulArgs& args) { matmul<QuantizedKernel<Q4Weights>>(args); }
 
 }  // namespace trtmc::cpu::TRTMC_ISA

@@ -17,7 +17,7 @@
 namespace trtmc::cpu {
 namespace {
 
-constexpr DType kTypes[] = {DType::kQ8, DType::kQ4};
+constexpr DType kTypes[] = {DType::kQ8, DType::kQ6, DType::kQ4};
 
 // W [rows, cols] of any bytes as codes, and scales of both signs.
 struct Weights {
@@ -29,7 +29,7 @@ struct Weights {
     for (size_t at = 0; at < packed.size(); at += layout.group_bytes()) {
       for (size_t i = 0; i < 2 * kBlockRows; ++i) {
         auto bits = float_to_f16(normal(random));
-        if (dtype == DType::kQ4) {
+        if (dtype != DType::kQ8) {
           bits = static_cast<uint16_t>(q4_scale_bits(bits) | (random() & kQ4ShiftMask));
         }
         std::memcpy(packed.data() + at + 2 * i, &bits, 2);
@@ -84,7 +84,7 @@ void multiply_onto(const KernelTable& kernels, const Weights& weights, const Tok
                         .y = y.data(),
                         .y_stride = layout.num_panels() * kPanelRows,
                         .adds = adds};
-  (layout.dtype == DType::kQ8 ? kernels.matmul_q8 : kernels.matmul_q4)(args);
+  matmul_of(kernels, layout.dtype)(args);
 }
 
 std::vector<float> multiply(const KernelTable& kernels, const Weights& weights,
@@ -101,25 +101,42 @@ struct Block {
   float scale;
 };
 
+// Of six bits: of the first three of four quads as they lie, of the fourth in what those leave.
+int code_of(const Q6Group& group, size_t half, size_t quad, size_t row, size_t column) {
+  const auto& lines = group.codes[half][quad / 4];
+  if (quad % 4 < 3) return lines[quad % 4][row][column] % 64;
+  return lines[0][row][column] / 64 * 16 + lines[1][row][column] / 64 * 4 +
+         lines[2][row][column] / 64;
+}
+
+template <typename Group>
+Group group_at(const std::byte* from) {
+  Group group;
+  std::memcpy(&group, from, sizeof(group));
+  return group;
+}
+
 Block block_of(const Weights& weights, int64_t row, int64_t block) {
   const std::byte* from = weights.packed.data() +
                           static_cast<size_t>(row / kBlockRows) * weights.layout.panel_bytes() +
                           static_cast<size_t>(block / 2) * weights.layout.group_bytes();
   const auto r = static_cast<size_t>(row % kBlockRows);
   const auto half = static_cast<size_t>(block % 2);
+  uint16_t bits = 0;  // Scales come first in every format.
+  std::memcpy(&bits, from + 2 * (half * kBlockRows + r), sizeof(bits));
   Block result{};
   for (size_t k = 0; k < kBlockColumns; ++k) {
-    const size_t quad = k / kQuadColumns;
+    const size_t quad = k / kQuadColumns, column = k % kQuadColumns;
     if (weights.layout.dtype == DType::kQ8) {
-      Q8Group group;
-      std::memcpy(&group, from, sizeof(group));
-      result.scale = f16_to_float(group.scales[half][r]);
-      result.values[k] = group.codes[half * kQuadsPerBlock + quad][r][k % kQuadColumns] - 128;
+      const auto group = group_at<Q8Group>(from);
+      result.scale = f16_to_float(bits);
+      result.values[k] = group.codes[half * kQuadsPerBlock + quad][r][column] - 128;
+    } else if (weights.layout.dtype == DType::kQ6) {
+      result.scale = f16_to_float(q4_scale_bits(bits));
+      result.values[k] =
+          code_of(group_at<Q6Group>(from), half, quad, r, column) - 32 + q4_shift(bits);
     } else {
-      Q4Group group;
-      std::memcpy(&group, from, sizeof(group));
-      const uint16_t bits = group.scales[half][r];
-      const int codes = group.codes[quad][r][k % kQuadColumns];
+      const int codes = group_at<Q4Group>(from).codes[quad][r][column];
       result.scale = f16_to_float(q4_scale_bits(bits));
       result.values[k] = kQ4Grid[half == 0 ? codes & 15 : codes >> 4] + q4_shift(bits);
     }
