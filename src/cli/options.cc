@@ -62,6 +62,7 @@ Command parse_build(Arguments arguments, const Settings& settings) {
                   parse_name(text, quant_schemes());
                   build.quantization = text;
                 });
+  parser.choices({quant_schemes().begin(), quant_schemes().end()});
   parser.option("--family", "NAME", "model family (default: by the checkpoint's architecture)",
                 [&](const std::string& text) { build.family = text; });
   parser.option("--context", "N", "tokens of context (default: as the checkpoint says)",

@@ -40,6 +40,16 @@ class QualityTest(unittest.TestCase):
         self.assertGreater(divergence, 0)
         self.assertLessEqual(divergence, 0.002)
 
+    def test_q6_is_no_worse_than_llama_cpp_between_its_formats(self):
+        # Q5_0 and Q8_0 from the same weights diverge by 0.0484 and 0.00102: exponentially between, 0.0134 at 6.5 bits.
+        divergence = self.divergence(self.build("q6"))
+        self.assertGreater(divergence, 0)
+        self.assertLessEqual(divergence, 0.0134)
+
+    def test_q4_q6_is_no_worse_than_llama_cpp_between_its_formats(self):
+        # IQ4_NL and Q5_0, 0.1585 and 0.0484: 0.0963 at the 4.92 bits that a layer's weights have.
+        self.assertLessEqual(self.divergence(self.build("q4_q6")), 0.0963)
+
     def test_q4_is_no_worse_than_iq4_nl(self):
         # llama.cpp's IQ4_NL from the same weights, without its rounding of activations: bench/quality.py.
         self.assertLessEqual(self.divergence(self.build("q4")), 0.15852)

@@ -101,6 +101,7 @@ class Completions(unittest.TestCase):
             names = [name for row, _ in rows(command) for name in re.findall(r"--?[a-z][a-z-]*", row)]
             self.assertEqual(self.complete("trtmc", command, "-"), names, command)
         self.assertEqual(self.complete("trtmc", "run", "x.trtmc", "--kv-type", ""), ["f32", "bf16", "q8"])
+        self.assertEqual(self.complete("trtmc", "build", "x", "--quant", "q4"), ["q4_q6", "q4"])
         self.assertIn("trtmc.bash", self.complete("trtmc", "run", "trtmc.b"))
         self.assertEqual(self.complete("trtmc", "run", "x.trtmc", "--top-k", ""), [])
 
