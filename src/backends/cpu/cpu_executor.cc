@@ -31,9 +31,11 @@ struct NumThreads {
 };
 
 std::string to_string(const NumThreads& threads) {
-  const std::string one = fmt::format("{} thread{}", threads.one, threads.one == 1 ? "" : "s");
-  if (threads.several == threads.one) return one;
-  return fmt::format("{} ({} for several tokens)", one, threads.several);
+  std::string text = fmt::format("{} thread{}", threads.one, threads.one == 1 ? "" : "s");
+  if (threads.several != threads.one) {
+    text += fmt::format(" ({} for several tokens)", threads.several);
+  }
+  return text;
 }
 
 class CpuExecutor final : public Executor {
