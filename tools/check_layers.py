@@ -13,14 +13,15 @@ ALLOWED = {
     "bundle": "base tensor text model",
     "families": "base tensor text checkpoint model",
     "builder": "base tensor text checkpoint model bundle families",
-    "backends": "base tensor text model bundle",
+    "graph": "base tensor model bundle",
+    "backends": "base tensor text model bundle graph",
     "engine": "base tensor text model bundle backends",
     "api": "base tensor text model bundle backends engine",
     "server": "base tensor text model bundle backends engine api",
     "verify": "base tensor text model checkpoint bundle families backends engine",
     "measure": "base tensor model bundle backends",
     "hub": "base",
-    "cli": "base tensor text checkpoint model bundle families builder backends engine api server verify measure hub",
+    "cli": "base tensor text checkpoint model bundle families builder backends engine api server verify measure hub graph",
 }
 # include/trtmc/: its values are everybody's, the interface itself is for those who implement it.
 PUBLIC_HEADERS = {"trtmc/values.h": None, "trtmc/version.h": None, "trtmc/trtmc.h": {"api", "server", "cli"},

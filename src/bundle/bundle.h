@@ -54,6 +54,8 @@ class Bundle {
 
   const Section* find(std::string_view name) const;
   std::span<const std::byte> bytes(const Section& section) const;
+  // Gives back the memory of what was read of the file, a part of a section; see MappedFile.
+  void release(std::span<const std::byte> part) const { file_.release(part); }
   // A weight. Every key of tensor_keys(spec()) is there, with its shape: opening has checked it.
   WeightView weight(const TensorKey& key) const;
   std::span<const std::byte> tokenizer_tables() const;    // Throws kUnsupported if there are none.

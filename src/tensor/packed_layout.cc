@@ -216,6 +216,15 @@ void unpack_row(const PackedLayout& layout, std::span<const std::byte> packed, i
   }
 }
 
+void read_row(const WeightView& weight, int64_t row, std::span<float> out) {
+  if (weight.layout == TensorLayout::kPanels16) {
+    unpack_row(weight.packed(), weight.bytes, row, out);
+  } else {
+    read_floats({weight.dtype, weight.shape, weight.bytes}, row * static_cast<int64_t>(out.size()),
+                out);
+  }
+}
+
 std::vector<std::byte> pack_plain(const WeightView& weight) {
   const PackedLayout layout = weight.packed();
   const TensorView plain{weight.dtype, weight.shape, weight.bytes};

@@ -74,6 +74,9 @@ struct WeightView {
   PackedLayout packed() const { return {dtype, shape[0], shape[1]}; }  // Of its panels.
 };
 
+// Row `row` of a weight as float; a vector is row 0. out: [cols].
+void read_row(const WeightView& weight, int64_t row, std::span<float> out);
+
 // The panels of a matrix that lies row-major.
 std::vector<std::byte> pack_plain(const WeightView& weight);
 

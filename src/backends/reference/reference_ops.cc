@@ -11,16 +11,6 @@
 namespace trtmc::reference {
 namespace {
 
-void read_row(const WeightView& weight, size_t row, std::span<float> out) {
-  const auto index = static_cast<int64_t>(row);
-  if (weight.layout == TensorLayout::kPanels16) {
-    unpack_row(weight.packed(), weight.bytes, index, out);
-  } else {
-    read_floats({weight.dtype, weight.shape, weight.bytes},
-                index * static_cast<int64_t>(out.size()), out);
-  }
-}
-
 double dot(std::span<const float> a, std::span<const float> b) {
   double sum = 0;
   for (size_t i = 0; i < a.size(); ++i) sum += double{a[i]} * double{b[i]};
@@ -94,7 +84,7 @@ Value ReferenceOps::embed(TensorKey table) {
   const WeightView weight = bundle_.weight(table);
   Matrix out(batch_.tokens.size(), static_cast<size_t>(spec_.hidden_size));
   for (size_t t = 0; t < out.rows; ++t) {
-    read_row(weight, static_cast<size_t>(batch_.tokens[t]), out.row(t));
+    read_row(weight, batch_.tokens[t], out.row(t));
   }
   return keep(std::move(out));
 }
@@ -118,7 +108,7 @@ Value ReferenceOps::linear(Value x, TensorKey weight) {
   Matrix out(in.rows, static_cast<size_t>(view.shape[0]));
   std::vector<float> row(in.cols);
   for (size_t n = 0; n < out.cols; ++n) {
-    read_row(view, n, row);
+    read_row(view, static_cast<int64_t>(n), row);
     for (size_t t = 0; t < in.rows; ++t) out.row(t)[n] = static_cast<float>(dot(in.row(t), row));
   }
   return keep(std::move(out));

@@ -1,0 +1,204 @@
+#include "graph/onnx_sink.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/check.h"
+
+namespace trtmc {
+namespace {
+
+using Id = OnnxGraph::Id;
+
+// Where a constant begins in the data file: a page, so that it can be used where it is mapped.
+constexpr uint64_t kDataAlignment = 4096;
+// A constant of more floats than this lies in the data file.
+constexpr size_t kMaxInlineFloats = 64;
+
+Id id_of(NetworkTensor tensor) { return static_cast<Id>(tensor); }
+
+bool is_of_vocabulary(Role role) { return role == Role::kEmbedding || role == Role::kLmHead; }
+
+}  // namespace
+
+OnnxSink::OnnxSink(const Bundle& bundle, const GraphForm& form, bool composed)
+    : bundle_(bundle), form_(form), composed_(composed) {}
+
+uint64_t OnnxSink::data_bytes() const {
+  return data_.empty() ? 0 : data_.back().offset + data_.back().bytes;
+}
+
+NetworkTensor OnnxSink::node(std::string_view op, std::vector<Id> inputs,
+                             std::vector<OnnxAttribute> attributes) {
+  return NetworkTensor{graph_.node(op, std::move(inputs), std::move(attributes))};
+}
+
+NetworkTensor OnnxSink::input(std::string_view name, ElementType type, std::span<const Axis> axes) {
+  return NetworkTensor{graph_.input(name, onnx_type(type), axes)};
+}
+
+void OnnxSink::output(std::string_view name, NetworkTensor x, std::span<const Axis> axes) {
+  const ElementType type = name == "logits" ? form_.logits_type : form_.type;
+  graph_.output(name, id_of(x), onnx_type(type), axes);
+}
+
+// ---- Weights
+
+Id OnnxSink::external(std::string_view name, ElementType type, const Shape& shape,
+                      std::variant<OnnxData::Matrix, std::vector<float>> content) {
+  if (const Id id = graph_.find_constant(name); id != OnnxGraph::kAbsent) return id;
+  const uint64_t offset = (data_bytes() + kDataAlignment - 1) / kDataAlignment * kDataAlignment;
+  const uint64_t bytes = static_cast<uint64_t>(num_elements(shape)) * element_bytes(type);
+  data_.push_back({offset, bytes, std::move(content)});
+  return graph_.external(name, onnx_type(type), shape, offset, bytes);
+}
+
+Id OnnxSink::matrix(const TensorKey& key, MatrixOrder order) {
+  Shape shape = tensor_shape(bundle_.spec(), key);
+  if (order == MatrixOrder::kByColumns) std::reverse(shape.begin(), shape.end());
+  return external(to_string(key), form_.type, shape, OnnxData::Matrix{key, form_.type, order});
+}
+
+NetworkTensor OnnxSink::embed(NetworkTensor ids, const TensorKey& table) {
+  return node("Gather", {matrix(table, MatrixOrder::kByRows), id_of(ids)}, {{"axis", int64_t{0}}});
+}
+
+// MatMul takes a matrix as [in, out]. Matrices of the vocabulary are the largest there are, and a
+// tied one is the embedding as well, stored once: these are turned by the graph.
+NetworkTensor OnnxSink::linear(NetworkTensor x, const TensorKey& weight) {
+  if (!is_of_vocabulary(weight.role)) {
+    return node("MatMul", {id_of(x), matrix(weight, MatrixOrder::kByColumns)});
+  }
+  const NetworkTensor turned = node("Transpose", {matrix(weight, MatrixOrder::kByRows)},
+                                    {{"perm", std::vector<int64_t>{1, 0}}});
+  return node("MatMul", {id_of(x), id_of(turned)});
+}
+
+NetworkTensor OnnxSink::vector(const TensorKey& weight) {
+  const OnnxData::Matrix content{weight, ElementType::kFloat32, MatrixOrder::kByRows};
+  return NetworkTensor{external(to_string(weight), ElementType::kFloat32,
+                                tensor_shape(bundle_.spec(), weight), content)};
+}
+
+NetworkTensor OnnxSink::constant(std::string_view name, const Shape& shape,
+                                 std::vector<float> values) {
+  if (values.size() <= kMaxInlineFloats) {
+    return NetworkTensor{
+        graph_.constant(name, OnnxType::kFloat, shape, std::as_bytes(std::span(values)))};
+  }
+  return NetworkTensor{external(name, ElementType::kFloat32, shape, std::move(values))};
+}
+
+// ---- Element by element
+
+NetworkTensor OnnxSink::binary(Binary operation, NetworkTensor a, NetworkTensor b) {
+  constexpr std::string_view kOps[] = {"Add", "Sub", "Mul", "Div"};
+  return node(kOps[static_cast<size_t>(operation)], {id_of(a), id_of(b)});
+}
+
+NetworkTensor OnnxSink::unary(Unary operation, NetworkTensor x) {
+  return node(operation == Unary::kSquareRoot ? "Sqrt" : "Sigmoid", {id_of(x)});
+}
+
+NetworkTensor OnnxSink::cast(NetworkTensor x, ElementType type) {
+  return node("Cast", {id_of(x)}, {{"to", static_cast<int64_t>(onnx_type(type))}});
+}
+
+NetworkTensor OnnxSink::mean(NetworkTensor x) {
+  return node("ReduceMean", {id_of(x), graph_.integers(std::array<int64_t, 1>{-1})},
+              {{"keepdims", int64_t{1}}});
+}
+
+// ---- Arrangement
+
+NetworkTensor OnnxSink::gather(NetworkTensor table, NetworkTensor indices) {
+  return node("Gather", {id_of(table), id_of(indices)}, {{"axis", int64_t{0}}});
+}
+
+NetworkTensor OnnxSink::select_tokens(NetworkTensor x, NetworkTensor rows) {
+  // In a shape 0 stands for the length that is there, -1 for what is left.
+  const NetworkTensor flat =
+      node("Reshape", {id_of(x), graph_.integers(std::array<int64_t, 3>{1, -1, 0})});
+  return node("Gather", {id_of(flat), id_of(rows)}, {{"axis", int64_t{1}}});
+}
+
+NetworkTensor OnnxSink::split_heads(NetworkTensor x, int heads) {
+  const NetworkTensor split =
+      node("Reshape", {id_of(x), graph_.integers(std::array<int64_t, 4>{0, 0, heads, -1})});
+  return node("Transpose", {id_of(split)}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
+}
+
+NetworkTensor OnnxSink::merge_heads(NetworkTensor x) {
+  const NetworkTensor turned =
+      node("Transpose", {id_of(x)}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
+  return node("Reshape", {id_of(turned), graph_.integers(std::array<int64_t, 3>{0, 0, -1})});
+}
+
+NetworkTensor OnnxSink::slice(NetworkTensor x, int first, int count) {
+  const auto single = [this](int64_t value) { return graph_.integers(std::span(&value, 1)); };
+  return node("Slice", {id_of(x), single(first), single(first + count), single(-1)});
+}
+
+NetworkTensor OnnxSink::concat(std::span<const NetworkTensor> parts, int axis) {
+  std::vector<Id> ids;
+  for (const NetworkTensor part : parts) ids.push_back(id_of(part));
+  return node("Concat", std::move(ids), {{"axis", int64_t{axis}}});
+}
+
+// ---- Attention
+
+NetworkTensor OnnxSink::attention(NetworkTensor q, NetworkTensor k, NetworkTensor v,
+                                  NetworkTensor mask) {
+  return node("Attention", {id_of(q), id_of(k), id_of(v), id_of(mask)},
+              {{"softmax_precision", static_cast<int64_t>(OnnxType::kFloat)}});
+}
+
+NetworkTensor OnnxSink::update_cache(NetworkTensor /*cache*/, NetworkTensor /*update*/,
+                                     NetworkTensor /*write_indices*/) {
+  TRTMC_CHECK(false, "opset 23 has no operator that writes into a cache");
+}
+
+NetworkTensor OnnxSink::causal_mask(NetworkTensor attention_mask, NetworkTensor ids, int window) {
+  const auto make = [this](std::string_view op, std::vector<Id> inputs,
+                           std::vector<OnnxAttribute> attributes = {}) {
+    return graph_.node(op, std::move(inputs), std::move(attributes));
+  };
+  const auto length = [&](NetworkTensor x) {  // Of axis 1: [1].
+    return make("Shape", {id_of(x)}, {{"start", int64_t{1}}, {"end", int64_t{2}}});
+  };
+  const Id axis_0 = graph_.integers(std::array<int64_t, 1>{0});
+  const Id total = length(attention_mask);
+  const Id keys =
+      make("Range", {graph_.integer(0), make("Squeeze", {total, axis_0}), graph_.integer(1)});
+  const Id first = make("Sub", {total, length(ids)});
+  const Id queries = make("Unsqueeze", {make("Slice", {keys, first, total, axis_0}),
+                                        graph_.integers(std::array<int64_t, 1>{1})});
+  Id sees = make("LessOrEqual", {keys, queries});  // [S, T]
+  if (window > 0) {
+    const Id before = make("Sub", {queries, graph_.integer(window)});
+    sees = make("And", {sees, make("Greater", {keys, before})});
+  }
+  const Id itself = make("Equal", {keys, queries});
+  const Id tokens = make("Unsqueeze", {id_of(cast(attention_mask, ElementType::kBool)),
+                                       graph_.integers(std::array<int64_t, 2>{1, 2})});
+  return NetworkTensor{make("And", {sees, make("Or", {tokens, itself})})};
+}
+
+// ---- What opset 23 has operators for
+
+NetworkTensor OnnxSink::rms_norm(NetworkTensor x, NetworkTensor weight, float epsilon) {
+  if (composed_) return NetworkSink::rms_norm(x, weight, epsilon);
+  return node("RMSNormalization", {id_of(x), id_of(weight)},
+              {{"axis", int64_t{-1}}, {"epsilon", epsilon}});
+}
+
+NetworkTensor OnnxSink::rotate(NetworkTensor x, NetworkTensor cos, NetworkTensor sin,
+                               int rotary_dim, int head_dim) {
+  if (composed_) return NetworkSink::rotate(x, cos, sin, rotary_dim, head_dim);
+  return node("RotaryEmbedding", {id_of(x), id_of(cos), id_of(sin)},
+              {{"rotary_embedding_dim", int64_t{rotary_dim == head_dim ? 0 : rotary_dim}}});
+}
+
+}  // namespace trtmc
