@@ -58,15 +58,6 @@ class StackedTensor {
   std::vector<std::byte> buffer_;
 };
 
-void read_row(const WeightView& weight, int64_t row, std::span<float> out) {
-  if (weight.layout == TensorLayout::kPanels16) {
-    unpack_row(weight.packed(), weight.bytes, row, out);
-  } else {
-    const auto width = static_cast<int64_t>(out.size());
-    read_floats({weight.dtype, weight.shape, weight.bytes}, row * width, out);
-  }
-}
-
 // Whether quantising the checkpoint's rows again gives the same bytes, which it does on every
 // machine.
 bool same_panels(const WeightView& weight, StackedTensor& stacked) {
