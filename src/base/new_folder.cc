@@ -1,0 +1,54 @@
+#include "base/new_folder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <system_error>
+
+#include "base/file.h"
+
+namespace trtmc {
+namespace {
+
+// "a/b/" names what "a/b" does.
+std::filesystem::path without_last_slash(const std::filesystem::path& path) {
+  return path.has_filename() ? path : path.parent_path();
+}
+
+[[noreturn]] void refuse_existing(const std::filesystem::path& path) {
+  throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: exists already", path.string()),
+              "choose another name, or remove it");
+}
+
+}  // namespace
+
+NewFolder::NewFolder(std::filesystem::path path) : path_(without_last_slash(path)) {
+  struct stat status {};
+  if (::lstat(path_.c_str(), &status) == 0) refuse_existing(path_);
+  if (errno != ENOENT) throw system_error(path_, "can't be looked up", errno);
+  hidden_ =
+      path_.parent_path() / fmt::format(".{}.partial-{}", path_.filename().string(), ::getpid());
+  if (::mkdir(hidden_.c_str(), 0755) != 0) throw system_error(path_, "can't be made", errno);
+}
+
+NewFolder::~NewFolder() {
+  std::error_code ignored;
+  if (!hidden_.empty()) std::filesystem::remove_all(hidden_, ignored);
+}
+
+void NewFolder::commit() {
+  int failed = ::renameat2(AT_FDCWD, hidden_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE);
+  // File systems that have no such rename replace an empty folder, and nothing else.
+  if (failed != 0 && (errno == EINVAL || errno == ENOSYS)) {
+    failed = ::rename(hidden_.c_str(), path_.c_str());
+  }
+  if (failed != 0 && (errno == EEXIST || errno == ENOTEMPTY)) refuse_existing(path_);
+  if (failed != 0) throw system_error(path_, "can't rename into place", errno);
+  hidden_.clear();
+}
+
+}  // namespace trtmc
