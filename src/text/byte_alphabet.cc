@@ -25,7 +25,28 @@ constexpr std::array<int16_t, kAlphabetEnd> make_bytes() {
 
 constexpr std::array<int16_t, kAlphabetEnd> kBytes = make_bytes();
 
+// Of every character of the alphabet: all are below U+0800.
+std::string utf8_of(size_t code_point) {
+  if (code_point < 0x80) return {static_cast<char>(code_point)};
+  return {static_cast<char>(0xC0 | code_point >> 6), static_cast<char>(0x80 | (code_point & 0x3F))};
+}
+
+std::array<std::string, 256> make_texts() {
+  std::array<std::string, 256> texts;
+  for (size_t c = 0; c < kBytes.size(); ++c) {
+    if (kBytes[c] >= 0) texts[static_cast<size_t>(kBytes[c])] = utf8_of(c);
+  }
+  return texts;
+}
+
 }  // namespace
+
+std::string alphabet_of_bytes(std::string_view bytes) {
+  static const std::array<std::string, 256> kTexts = make_texts();
+  std::string text;
+  for (const char byte : bytes) text += kTexts[static_cast<unsigned char>(byte)];
+  return text;
+}
 
 std::optional<std::string> bytes_of_alphabet(std::string_view text) {
   std::string bytes;

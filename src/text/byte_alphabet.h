@@ -12,5 +12,7 @@ namespace trtmc {
 // The bytes that `text` spells, or nothing if a character of it (or a byte, where `text` is not
 // UTF-8) is not of the alphabet.
 std::optional<std::string> bytes_of_alphabet(std::string_view text);
+// The text that spells `bytes`.
+std::string alphabet_of_bytes(std::string_view bytes);
 
 }  // namespace trtmc

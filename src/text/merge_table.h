@@ -59,6 +59,8 @@ class MergeTable {
     return find_slot(hash, left, right);
   }
 
+  // All, the free ones too.
+  std::span<const MergeSlot> slots() const { return slots_; }
   // The symbol of one byte, or -1.
   int32_t byte_id(unsigned char byte) const { return byte_ids_[byte]; }
   // Whether every byte has one.

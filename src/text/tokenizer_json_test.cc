@@ -152,5 +152,58 @@ TEST(TokenizerJson, TheSameJsonGivesTheSameTables) {
   EXPECT_EQ(compile_tokenizer(json), compile_tokenizer(json));
 }
 
+std::string recompiled_differs(const std::string& json) {
+  const auto tables = compile_tokenizer(json);
+  const std::string again = decompile_tokenizer(tables);
+  return compile_tokenizer(again) == tables ? "" : again;
+}
+
+TEST(TokenizerJson, WhatTablesAreWrittenAsCompilesToThem) {
+  EXPECT_EQ(recompiled_differs(read_file(TRTMC_SOURCE_DIR "/models/smollm3-tiny/tokenizer.json")),
+            "");
+  EXPECT_EQ(recompiled_differs(with("model", "ignore_merges", "true")), "");
+  EXPECT_EQ(recompiled_differs(with("", "post_processor", R"({"type": "TemplateProcessing",
+      "pair": [], "single": [{"SpecialToken": {"id": "X", "type_id": 0}},
+                             {"Sequence": {"id": "A", "type_id": 0}},
+                             {"SpecialToken": {"id": "Y", "type_id": 0}}],
+      "special_tokens": {"X": {"id": "X", "ids": [10, 97], "tokens": ["x", "x"]},
+                         "Y": {"id": "Y", "ids": [3], "tokens": ["y"]}}})")),
+            "");
+  EXPECT_EQ(recompiled_differs(with("", "pre_tokenizer", R"({"type": "Sequence", "pretokenizers": [
+      {"type": "Digits", "individual_digits": true},
+      {"type": "Digits", "individual_digits": false},
+      {"type": "Split", "pattern": {"String": "é "}, "behavior": "MergedWithNext", "invert": true},
+      {"type": "Split", "pattern": {"Regex": "\\p{L}+"}, "behavior": "Removed", "invert": false},
+      {"type": "ByteLevel", "add_prefix_space": true, "use_regex": true}]})")),
+            "");
+}
+
+TEST(TokenizerJson, WhatTablesAreWrittenAsKeepsAddedTokensApart) {
+  EXPECT_EQ(recompiled_differs(with("", "added_tokens", R"([
+      {"id": 256, "content": "ab", "single_word": true, "lstrip": false, "rstrip": true,
+       "normalized": true, "special": false},
+      {"id": 257, "content": "<a b>", "single_word": false, "lstrip": true, "rstrip": false,
+       "normalized": false, "special": true},
+      {"id": 258, "content": "<a é c>", "single_word": false, "lstrip": false, "rstrip": false,
+       "normalized": true, "special": true}])")),
+            "");
+}
+
+// A word of the vocabulary that no merges lead to is one token only where merges are ignored.
+TEST(TokenizerJson, WhatTablesAreWrittenAsSaysWhetherMergesAreIgnored) {
+  for (const bool ignored : {false, true}) {
+    Json root = small_tokenizer({{"a", "b"}});
+    Json model = *root.find("model");
+    Json vocab = *model.find("vocab");
+    vocab.set("xyz", 257);
+    model.set("vocab", std::move(vocab));
+    model.set("ignore_merges", ignored);
+    root.set("model", std::move(model));
+    const Json again = Json::parse(decompile_tokenizer(compile_tokenizer(root.dump())));
+    EXPECT_EQ(*again.find("model")->find("ignore_merges"), Json(ignored));
+    EXPECT_EQ(recompiled_differs(root.dump()), "");
+  }
+}
+
 }  // namespace
 }  // namespace trtmc
