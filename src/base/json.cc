@@ -378,4 +378,12 @@ void JsonCursor::refuse_unknown_keys(std::initializer_list<std::string_view> kno
   }
 }
 
+double shortest_double(float value) {
+  char text[32];
+  const char* end = std::to_chars(text, text + sizeof text, value).ptr;
+  double result = value;
+  std::from_chars(text, end, result);
+  return static_cast<float>(result) == value ? result : double{value};
+}
+
 }  // namespace trtmc

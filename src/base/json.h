@@ -84,6 +84,9 @@ class Json {
       value_;
 };
 
+// The double whose shortest decimal form is that of `value`, so that 1e-6f is written 1e-06.
+double shortest_double(float value);
+
 // What is wrong with a member of a JSON document that somebody sent.
 class FieldError : public Error {
  public:

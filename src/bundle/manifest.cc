@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 
 #include "base/check.h"
@@ -15,15 +14,6 @@ namespace trtmc {
 namespace {
 
 constexpr int64_t kMaxInt = std::numeric_limits<int>::max();
-
-// The double whose shortest decimal form is that of `value`, so that 1e-6f reads as 1e-06.
-double readable(float value) {
-  char text[32];
-  const char* end = std::to_chars(text, text + sizeof text, value).ptr;
-  double result = value;
-  std::from_chars(text, end, result);
-  return static_cast<float>(result) == value ? result : double{value};
-}
 
 Json scaling_to_json(const RopeSpec& rope) {
   Json json;
@@ -265,7 +255,7 @@ Json to_json(const DecoderSpec& spec) {
   json.set("num_kv_heads", spec.num_kv_heads);
   json.set("head_dim", spec.head_dim);
   json.set("context_length", spec.context_length);
-  json.set("rms_norm_eps", readable(spec.rms_norm_eps));
+  json.set("rms_norm_eps", shortest_double(spec.rms_norm_eps));
   json.set("tied_embeddings", spec.tied_embeddings);
   json.set("rope", std::move(rope));
   json.set("layers", array_of(spec.layers, [](const LayerSpec& layer) {

@@ -80,4 +80,23 @@ DecoderSpec read_decoder(const JsonCursor& config, std::vector<LayerSpec> layers
   return spec;
 }
 
+Json write_decoder(const DecoderSpec& spec) {
+  Json config;
+  config.set("vocab_size", spec.vocab_size);
+  config.set("hidden_size", spec.hidden_size);
+  config.set("intermediate_size", spec.intermediate_size);
+  config.set("num_hidden_layers", spec.num_layers());
+  config.set("num_attention_heads", spec.num_heads);
+  config.set("num_key_value_heads", spec.num_kv_heads);
+  config.set("head_dim", spec.head_dim);
+  config.set("hidden_act", "silu");
+  config.set("attention_bias", false);
+  config.set("mlp_bias", false);
+  config.set("max_position_embeddings", spec.context_length);
+  config.set("rms_norm_eps", shortest_double(spec.rms_norm_eps));
+  config.set("tie_word_embeddings", spec.tied_embeddings);
+  write_rope(spec.rope, config);
+  return config;
+}
+
 }  // namespace trtmc

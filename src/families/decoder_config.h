@@ -34,4 +34,7 @@ void require_plain_decoder(const JsonCursor& config, std::string_view model_type
 DecoderSpec read_decoder(const JsonCursor& config, std::vector<LayerSpec> layers,
                          const DecoderDefaults& defaults);
 
+// The inverse: what read_decoder() reads, as Transformers 4 and later write it.
+Json write_decoder(const DecoderSpec& spec);
+
 }  // namespace trtmc

@@ -231,4 +231,21 @@ OutputMarkers read_output_markers(const Checkpoint& checkpoint) {
   return markers;
 }
 
+Json generation_config_json(const GenerationDefaults& defaults) {
+  const SamplingParams& sampling = defaults.sampling;
+  Json config;
+  config.set("eos_token_id", Json::Array(defaults.stop_ids.begin(), defaults.stop_ids.end()));
+  const bool draws = sampling.temperature > 0;
+  config.set("do_sample", draws);
+  if (draws) config.set("temperature", sampling.temperature);
+  if (sampling.top_p < 1) config.set("top_p", sampling.top_p);
+  // Left out where tokens are drawn, Transformers would take 50.
+  if (draws || sampling.top_k > 0) config.set("top_k", sampling.top_k);
+  if (sampling.min_p > 0) config.set("min_p", sampling.min_p);
+  if (sampling.repetition_penalty != 1) {
+    config.set("repetition_penalty", sampling.repetition_penalty);
+  }
+  return config;
+}
+
 }  // namespace trtmc

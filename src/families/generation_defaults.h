@@ -29,6 +29,10 @@ std::map<std::string, TokenId, std::less<>> read_added_tokens(const Checkpoint& 
 GenerationDefaults read_generation_defaults(const Checkpoint& checkpoint,
                                             std::span<const std::string_view> extra_stops);
 
+// The generation_config.json that gives these: without warnings, and without what Transformers
+// would add of its own.
+Json generation_config_json(const GenerationDefaults& defaults);
+
 // "<think>", "</think>" and "<tool_call>", "</tool_call>": each pair if the tokenizer has both.
 OutputMarkers read_output_markers(const Checkpoint& checkpoint);
 

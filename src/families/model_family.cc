@@ -52,4 +52,14 @@ const ModelFamily& find_family(const Json& config, std::string_view name) {
               supported());
 }
 
+Json config_json(const ModelFamily& family, const DecoderSpec& spec) {
+  Json config;
+  config.set("architectures", Json::Array{family.architectures.front()});
+  config.set("model_type", family.name);
+  const Json members = family.write_spec(spec);
+  for (const auto& [key, value] : *members.object()) config.set(key, value);
+  config.set("use_cache", true);
+  return config;
+}
+
 }  // namespace trtmc

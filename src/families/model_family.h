@@ -34,6 +34,8 @@ struct ModelFamily {
   std::span<const std::string_view> architectures;  // "SmolLM3ForCausalLM"
   std::string_view strategy;  // "smollm3_decoder_kv_cache"; unique among families
   DecoderSpec (*read_spec)(const Json& config);
+  // The inverse: a config.json, without the names of family and architecture.
+  Json (*write_spec)(const DecoderSpec&);
   std::vector<TensorRule> (*tensor_rules)(const DecoderSpec&);
   // Checkpoint tensors that are known and knowingly left out (a tied checkpoint's own
   // lm_head.weight).
@@ -41,6 +43,9 @@ struct ModelFamily {
   GenerationDefaults (*defaults)(const Checkpoint&);
   OutputMarkers (*markers)(const Checkpoint&);
 };
+
+// The config.json of a checkpoint of this family and spec, as Transformers reads it.
+Json config_json(const ModelFamily& family, const DecoderSpec& spec);
 
 // Generated from the family.cmake files.
 std::span<const ModelFamily* const> all_families();

@@ -164,6 +164,30 @@ RopeSpec read_settings(const Surroundings& around, const std::optional<JsonCurso
   return rope;
 }
 
+Json scaling_json(std::monostate /*none*/) { return {}; }
+
+Json scaling_json(const YarnScaling& yarn) {
+  Json json;
+  json.set("rope_type", "yarn");
+  json.set("factor", yarn.factor);
+  json.set("original_max_position_embeddings", yarn.original_context);
+  json.set("attention_factor", yarn.attention_factor);
+  json.set("beta_fast", yarn.beta_fast);
+  json.set("beta_slow", yarn.beta_slow);
+  json.set("truncate", yarn.truncate);
+  return json;
+}
+
+Json scaling_json(const Llama3Scaling& llama3) {
+  Json json;
+  json.set("rope_type", "llama3");
+  json.set("factor", llama3.factor);
+  json.set("original_max_position_embeddings", llama3.original_context);
+  json.set("low_freq_factor", llama3.low_freq_factor);
+  json.set("high_freq_factor", llama3.high_freq_factor);
+  return json;
+}
+
 // The settings object `key`, or nothing if it is missing, null or empty.
 std::optional<JsonCursor> find_settings(const JsonCursor& config, std::string_view key) {
   auto settings = config.find_set(key);
@@ -183,6 +207,12 @@ RopeSpec read_rope(const JsonCursor& config, int head_dim, int context_length,
   if (!(rope == read_settings(around, parameters)))
     scaling->fail("contradicts rope_parameters; one of the two must go");
   return rope;
+}
+
+void write_rope(const RopeSpec& rope, Json& config) {
+  config.set("rope_theta", rope.theta);
+  config.set("rope_scaling",
+             std::visit([](const auto& scaling) { return scaling_json(scaling); }, rope.scaling));
 }
 
 }  // namespace trtmc

@@ -23,4 +23,7 @@ namespace trtmc {
 RopeSpec read_rope(const JsonCursor& config, int head_dim, int context_length,
                    double default_theta);
 
+// The inverse, added to `config`: rope_theta and rope_scaling, which both styles' readers take.
+void write_rope(const RopeSpec& rope, Json& config);
+
 }  // namespace trtmc

@@ -1,6 +1,8 @@
 // SmolLM3 (HuggingFaceTB/SmolLM3-3B), after Transformers' modeling_smollm3.py.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "families/config_keys.h"
 #include "families/decoder_config.h"
@@ -102,6 +104,23 @@ DecoderSpec read_spec(const Json& json) {
   return read_decoder(config, read_layers(config), kDefaults);
 }
 
+Json write_spec(const DecoderSpec& spec) {
+  Json config = write_decoder(spec);
+  Json::Array rotates;
+  Json::Array types;
+  int window = 0;
+  for (const LayerSpec& layer : spec.layers) {
+    rotates.emplace_back(layer.rope ? 1 : 0);
+    types.emplace_back(layer.sliding_window > 0 ? "sliding_attention" : "full_attention");
+    window = std::max(window, layer.sliding_window);
+  }
+  config.set("no_rope_layers", std::move(rotates));
+  config.set("layer_types", std::move(types));
+  config.set("use_sliding_window", window > 0);
+  config.set("sliding_window", window > 0 ? Json(window) : Json());
+  return config;
+}
+
 GenerationDefaults defaults(const Checkpoint& checkpoint) {
   return read_generation_defaults(checkpoint, kExtraStops);
 }
@@ -113,6 +132,7 @@ const ModelFamily kSmolLm3Family = {.name = "smollm3",
                                     .architectures = kArchitectures,
                                     .strategy = "smollm3_decoder_kv_cache",
                                     .read_spec = read_spec,
+                                    .write_spec = write_spec,
                                     .tensor_rules = decoder_tensor_rules,
                                     .ignored_tensors = decoder_ignored_tensors,
                                     .defaults = defaults,
