@@ -18,6 +18,8 @@ void write_data(const OnnxSink& sink, const WeightStream& weights, AtomicFile& f
     };
     if (const auto* matrix = std::get_if<OnnxData::Matrix>(&data.content)) {
       weights.read(matrix->key, matrix->type, matrix->order, write);
+    } else if (const auto* part = std::get_if<OnnxData::Part>(&data.content)) {
+      weights.read_part(part->key, part->part, part->order, write);
     } else {
       write(std::as_bytes(std::span(std::get<std::vector<float>>(data.content))));
     }

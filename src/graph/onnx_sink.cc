@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/check.h"
+#include "tensor/block_formats.h"
 
 namespace trtmc {
 namespace {
@@ -18,6 +19,25 @@ constexpr uint64_t kDataAlignment = 4096;
 constexpr size_t kMaxInlineFloats = 64;
 
 Id id_of(NetworkTensor tensor) { return static_cast<Id>(tensor); }
+
+uint64_t data_bytes_of(OnnxType type, uint64_t elements) {
+  switch (type) {
+    case OnnxType::kUint4:
+      return (elements + 1) / 2;
+    case OnnxType::kInt8:
+    case OnnxType::kBool:
+      return elements;
+    case OnnxType::kFloat16:
+    case OnnxType::kBFloat16:
+      return 2 * elements;
+    case OnnxType::kFloat:
+    case OnnxType::kInt32:
+      return 4 * elements;
+    case OnnxType::kInt64:
+      return 8 * elements;
+  }
+  TRTMC_CHECK(false, "not a type of ONNX");
+}
 
 bool is_of_vocabulary(Role role) { return role == Role::kEmbedding || role == Role::kLmHead; }
 
@@ -46,23 +66,69 @@ void OnnxSink::output(std::string_view name, NetworkTensor x, std::span<const Ax
 
 // ---- Weights
 
-Id OnnxSink::external(std::string_view name, ElementType type, const Shape& shape,
-                      std::variant<OnnxData::Matrix, std::vector<float>> content) {
+Id OnnxSink::external(std::string_view name, OnnxType type, const Shape& shape,
+                      OnnxData::Content content) {
   if (const Id id = graph_.find_constant(name); id != OnnxGraph::kAbsent) return id;
   const uint64_t offset = (data_bytes() + kDataAlignment - 1) / kDataAlignment * kDataAlignment;
-  const uint64_t bytes = static_cast<uint64_t>(num_elements(shape)) * element_bytes(type);
+  const uint64_t bytes = data_bytes_of(type, static_cast<uint64_t>(num_elements(shape)));
   data_.push_back({offset, bytes, std::move(content)});
-  return graph_.external(name, onnx_type(type), shape, offset, bytes);
+  return graph_.external(name, type, shape, offset, bytes);
+}
+
+Id OnnxSink::part(const TensorKey& key, QuantizedPart part, MatrixOrder order) {
+  Shape shape = tensor_shape(bundle_.spec(), key);
+  OnnxType type = bundle_.weight(key).dtype == DType::kQ4 ? OnnxType::kUint4 : OnnxType::kInt8;
+  std::string_view name = "codes";
+  if (part != QuantizedPart::kCodes) {
+    shape[1] = (shape[1] + kBlockColumns - 1) / kBlockColumns;
+    type = part == QuantizedPart::kScales ? OnnxType::kFloat : OnnxType::kInt8;
+    name = part == QuantizedPart::kScales ? "scales" : "zeros";
+  }
+  if (order == MatrixOrder::kByColumns) std::reverse(shape.begin(), shape.end());
+  return external(fmt::format("{}.{}", to_string(key), name), type, shape,
+                  OnnxData::Part{key, part, order});
+}
+
+// Scales are float32, so products with them are too; rounded once to the graph's type.
+template <typename Pick>
+Id OnnxSink::dequantized(const TensorKey& key, MatrixOrder order, int64_t axis, Pick pick) {
+  const DType dtype = bundle_.weight(key).dtype;
+  std::vector<Id> inputs{pick(part(key, QuantizedPart::kCodes, order)),
+                         pick(part(key, QuantizedPart::kScales, order))};
+  if (dtype == DType::kQ4) {
+    const Id grid = graph_.constant("q4_grid", OnnxType::kInt8, {std::ssize(kQ4Grid)},
+                                    std::as_bytes(std::span(kQ4Grid)));
+    const Id index =
+        graph_.node("Cast", {inputs[0]}, {{"to", static_cast<int64_t>(OnnxType::kInt32)}});
+    inputs[0] = graph_.node("Gather", {grid, index}, {{"axis", int64_t{0}}});
+  }
+  if (dtype != DType::kQ8) inputs.push_back(pick(part(key, QuantizedPart::kZeros, order)));
+  const NetworkTensor values = node("DequantizeLinear", std::move(inputs),
+                                    {{"axis", axis}, {"block_size", int64_t{kBlockColumns}}});
+  return id_of(form_.type == ElementType::kFloat32 ? values : cast(values, form_.type));
 }
 
 Id OnnxSink::matrix(const TensorKey& key, MatrixOrder order) {
+  if (is_quantized(bundle_.weight(key).dtype)) {
+    const int64_t axis = order == MatrixOrder::kByRows ? 1 : 0;
+    return dequantized(key, order, axis, [](Id whole) { return whole; });
+  }
   Shape shape = tensor_shape(bundle_.spec(), key);
   if (order == MatrixOrder::kByColumns) std::reverse(shape.begin(), shape.end());
-  return external(to_string(key), form_.type, shape, OnnxData::Matrix{key, form_.type, order});
+  return external(to_string(key), onnx_type(form_.type), shape,
+                  OnnxData::Matrix{key, form_.type, order});
 }
 
+// Of a quantised table only the rows that are asked for are decoded.
 NetworkTensor OnnxSink::embed(NetworkTensor ids, const TensorKey& table) {
-  return node("Gather", {matrix(table, MatrixOrder::kByRows), id_of(ids)}, {{"axis", int64_t{0}}});
+  const auto rows = [&](Id whole) {
+    return graph_.node("Gather", {whole, id_of(ids)}, {{"axis", int64_t{0}}});
+  };
+  if (!is_quantized(bundle_.weight(table).dtype)) {
+    return NetworkTensor{rows(matrix(table, MatrixOrder::kByRows))};
+  }
+  constexpr int64_t kWidthAxis = 2;  // Of [B, S, W].
+  return NetworkTensor{dequantized(table, MatrixOrder::kByRows, kWidthAxis, rows)};
 }
 
 // MatMul takes a matrix as [in, out]. Matrices of the vocabulary are the largest there are, and a
@@ -78,8 +144,8 @@ NetworkTensor OnnxSink::linear(NetworkTensor x, const TensorKey& weight) {
 
 NetworkTensor OnnxSink::vector(const TensorKey& weight) {
   const OnnxData::Matrix content{weight, ElementType::kFloat32, MatrixOrder::kByRows};
-  return NetworkTensor{external(to_string(weight), ElementType::kFloat32,
-                                tensor_shape(bundle_.spec(), weight), content)};
+  return NetworkTensor{
+      external(to_string(weight), OnnxType::kFloat, tensor_shape(bundle_.spec(), weight), content)};
 }
 
 NetworkTensor OnnxSink::constant(std::string_view name, const Shape& shape,
@@ -88,7 +154,7 @@ NetworkTensor OnnxSink::constant(std::string_view name, const Shape& shape,
     return NetworkTensor{
         graph_.constant(name, OnnxType::kFloat, shape, std::as_bytes(std::span(values)))};
   }
-  return NetworkTensor{external(name, ElementType::kFloat32, shape, std::move(values))};
+  return NetworkTensor{external(name, OnnxType::kFloat, shape, std::move(values))};
 }
 
 // ---- Element by element

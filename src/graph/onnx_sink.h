@@ -19,8 +19,15 @@ struct OnnxData {
     ElementType type;
     MatrixOrder order;
   };
+  struct Part {
+    TensorKey key;
+    QuantizedPart part;
+    MatrixOrder order;
+  };
+  using Content = std::variant<Matrix, Part, std::vector<float>>;
+
   uint64_t offset, bytes;
-  std::variant<Matrix, std::vector<float>> content;
+  Content content;
 };
 
 class OnnxSink final : public NetworkSink {
@@ -63,9 +70,15 @@ class OnnxSink final : public NetworkSink {
  private:
   NetworkTensor node(std::string_view op, std::vector<OnnxGraph::Id> inputs,
                      std::vector<OnnxAttribute> attributes = {});
+  // The whole matrix, in the graph's type.
   OnnxGraph::Id matrix(const TensorKey& key, MatrixOrder order);
-  OnnxGraph::Id external(std::string_view name, ElementType type, const Shape& shape,
-                         std::variant<OnnxData::Matrix, std::vector<float>> content);
+  // A quantised one: its numbers and scales (see QuantizedPart), which `pick` may take rows of
+  // first; the blocks lie along `axis` of what it gives.
+  template <typename Pick>
+  OnnxGraph::Id dequantized(const TensorKey& key, MatrixOrder order, int64_t axis, Pick pick);
+  OnnxGraph::Id part(const TensorKey& key, QuantizedPart part, MatrixOrder order);
+  OnnxGraph::Id external(std::string_view name, OnnxType type, const Shape& shape,
+                         OnnxData::Content content);
 
   const Bundle& bundle_;
   const GraphForm& form_;

@@ -17,6 +17,14 @@ enum class MatrixOrder {
   kByColumns,  // The same transposed: [in, out] row-major.
 };
 
+// What a quantised weight W [out, in] is stored as, blocks being kBlockColumns of its columns:
+// value = scale * (number - zero), the number being the code (q8, q6) or kQ4Grid[code] (q4).
+enum class QuantizedPart {
+  kCodes,   // [out, in]: q8 and q6 int8, q4 of 4 bits, two a byte, the first in the low half.
+  kScales,  // [out, blocks], float32.
+  kZeros,   // [out, blocks], int8. All 0 for q8.
+};
+
 size_t element_bytes(ElementType type);
 
 class WeightStream {
@@ -30,6 +38,8 @@ class WeightStream {
   // of the bundle's file is given back to the system. Throws kUnsupported naming the weight if a
   // value is finite here and not in `type`.
   void read(const TensorKey& key, ElementType type, MatrixOrder order, TakePiece take) const;
+  // The same for one part of a quantised weight.
+  void read_part(const TensorKey& key, QuantizedPart part, MatrixOrder order, TakePiece take) const;
 
  private:
   const Bundle& bundle_;

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 
+#include "tensor/block_formats.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_bundle.h"
@@ -65,6 +67,48 @@ TEST_F(WeightStreamTest, GivesVectorsAsTheyAre) {
   const auto values = read<uint32_t>(bundle, key, ElementType::kFloat32, MatrixOrder::kByRows);
   ASSERT_EQ(values.size(), static_cast<size_t>(bundle.spec().hidden_size));
   EXPECT_EQ(std::memcmp(values.data(), bundle.weight(key).bytes.data(), 4 * values.size()), 0);
+}
+
+// All pieces of a part as values of Element.
+template <typename Element>
+std::vector<Element> read_part(const Bundle& bundle, const TensorKey& key, QuantizedPart part,
+                               MatrixOrder order) {
+  ThreadPool pool(2);
+  std::vector<std::byte> bytes;
+  WeightStream(bundle, pool).read_part(key, part, order, [&](std::span<const std::byte> piece) {
+    bytes.insert(bytes.end(), piece.begin(), piece.end());
+  });
+  std::vector<Element> values(bytes.size() / sizeof(Element));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+// The parts give the values that block_formats.h defines, in either order.
+TEST_F(WeightStreamTest, PartsOfAQuantisedWeightAreItsValues) {
+  for (const std::string scheme : {"q8", "q6", "q4"}) {
+    const Bundle bundle = bundle_of({.quantization = scheme});
+    const TensorKey key{Role::kDownProj, 1};  // [24, 40]: the second block of a row has 8 columns.
+    const size_t rows = 24, cols = 40, blocks = 2;
+    const auto by = MatrixOrder::kByColumns;
+    const auto values = read<float>(bundle, key, ElementType::kFloat32, MatrixOrder::kByRows);
+    const auto codes = read_part<uint8_t>(bundle, key, QuantizedPart::kCodes, by);
+    const auto scales = read_part<float>(bundle, key, QuantizedPart::kScales, by);
+    const auto zeros = read_part<int8_t>(bundle, key, QuantizedPart::kZeros, by);
+    ASSERT_EQ(codes.size(), scheme == "q4" ? rows * cols / 2 : rows * cols);
+    ASSERT_EQ(scales.size(), rows * blocks);
+    ASSERT_EQ(zeros.size(), rows * blocks);
+    for (size_t row = 0; row < rows; ++row) {
+      for (size_t col = 0; col < cols; ++col) {
+        const size_t at = col * rows + row;
+        const size_t block = col / kBlockColumns * rows + row;
+        const int number = scheme == "q4" ? kQ4Grid[codes[at / 2] >> (at % 2 * 4) & 15]
+                                          : static_cast<int8_t>(codes[at]);
+        const float expected = scales[block] * static_cast<float>(number - zeros[block]);
+        const float value = values[row * cols + col];
+        EXPECT_TRUE(value == expected || (std::isnan(value) && std::isnan(expected)));
+      }
+    }
+  }
 }
 
 // The bytes of a tiny bundle count up; read as bf16 some are as large as 1e38.

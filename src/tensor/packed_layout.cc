@@ -112,46 +112,87 @@ void unpack(const PackedLayout& layout, std::span<const std::byte> packed, int64
   }
 }
 
-float decode(const Q8Group& group, int64_t row, int64_t col) {
-  const float scale = f16_to_float(group.scales[col / kBlockColumns][row]);
-  const int code = group.codes[col / kQuadColumns][row][col % kQuadColumns];
-  return scale * static_cast<float>(code - kQ8Zero);
+int code_of(const Q4Group& group, int64_t row, int64_t col) {
+  const int codes = group.codes[col / kQuadColumns % kQuadsPerBlock][row][col % kQuadColumns];
+  return col / kBlockColumns == 0 ? codes & 15 : codes >> 4;
 }
 
-float decode(const Q6Group& group, int64_t row, int64_t col) {
-  const int64_t block = col / kBlockColumns;
+int code_of(const Q8Group& group, int64_t row, int64_t col) {
+  return group.codes[col / kQuadColumns][row][col % kQuadColumns] - kQ8Zero;
+}
+
+int code_of(const Q6Group& group, int64_t row, int64_t col) {
   const int64_t quad = col / kQuadColumns % kQuadsPerBlock;
-  const auto& lines = group.codes[block][quad / kQ6Quads];
+  const auto& lines = group.codes[col / kBlockColumns][quad / kQ6Quads];
   const auto byte = [&](int64_t line) { return lines[line][row][col % kQuadColumns]; };
   const int64_t place = quad % kQ6Quads;
   const int code = place < kQ6Lines ? byte(place) & kQ6MostCode
                                     : byte(0) >> kQ6CodeBits << 4 | byte(1) >> kQ6CodeBits << 2 |
                                           byte(2) >> kQ6CodeBits;
-  const uint16_t bits = group.scales[block][row];
-  return f16_to_float(q4_scale_bits(bits)) * static_cast<float>(code - kQ6Zero + q4_shift(bits));
+  return code - kQ6Zero;
 }
 
-float decode(const Q4Group& group, int64_t row, int64_t col) {
+float scale_of(const Q8Group& group, int64_t row, int64_t block) {
+  return f16_to_float(group.scales[block][row]);
+}
+// Of q4 and q6, whose scales give bits to a shift.
+template <typename Group>
+float scale_of(const Group& group, int64_t row, int64_t block) {
+  return f16_to_float(q4_scale_bits(group.scales[block][row]));
+}
+
+int zero_of(const Q8Group& /*group*/, int64_t /*row*/, int64_t /*block*/) { return 0; }
+template <typename Group>
+int zero_of(const Group& group, int64_t row, int64_t block) {
+  return -q4_shift(group.scales[block][row]);
+}
+
+template <typename Group>
+int number_of(const Group& /*group*/, int code) {
+  return code;
+}
+int number_of(const Q4Group& /*group*/, int code) { return kQ4Grid[code]; }
+
+template <typename Group>
+float decode(const Group& group, int64_t row, int64_t col) {
   const int64_t block = col / kBlockColumns;
-  const uint16_t bits = group.scales[block][row];
-  const int codes = group.codes[col / kQuadColumns % kQuadsPerBlock][row][col % kQuadColumns];
-  const int code = block == 0 ? codes & 15 : codes >> 4;
-  return f16_to_float(q4_scale_bits(bits)) * static_cast<float>(kQ4Grid[code] + q4_shift(bits));
+  const int number = number_of(group, code_of(group, row, col));
+  return scale_of(group, row, block) * static_cast<float>(number - zero_of(group, row, block));
+}
+
+// Fills `out` with number(group, row of the panel, i) for each group of the row and each i below
+// group_numbers.
+template <typename Group, typename Number>
+void gather_row(const PackedLayout& layout, std::span<const std::byte> packed, int64_t row,
+                int64_t group_numbers, std::span<float> out, Number number) {
+  const std::byte* from =
+      packed.data() + static_cast<size_t>(row / PackedLayout::kPanelRows) * layout.panel_bytes();
+  for (size_t at = 0; at < out.size(); from += sizeof(Group)) {
+    Group group;
+    std::memcpy(&group, from, sizeof(group));
+    for (int64_t i = 0; i < group_numbers && at < out.size(); ++i) {
+      out[at++] = static_cast<float>(number(group, row % PackedLayout::kPanelRows, i));
+    }
+  }
+}
+
+template <typename Group>
+void gather_parts(const PackedLayout& layout, std::span<const std::byte> packed, int64_t row,
+                  const QuantizedRow& out) {
+  constexpr int64_t kGroupBlocks = kGroupColumns / kBlockColumns;
+  const auto gather = [&](int64_t group_numbers, std::span<float> part, auto number) {
+    gather_row<Group>(layout, packed, row, group_numbers, part, number);
+  };
+  gather(kGroupColumns, out.codes, [](const auto&... at) { return code_of(at...); });
+  gather(kGroupBlocks, out.scales, [](const auto&... at) { return scale_of(at...); });
+  gather(kGroupBlocks, out.zeros, [](const auto&... at) { return zero_of(at...); });
 }
 
 template <typename Group>
 void decode_row(const PackedLayout& layout, std::span<const std::byte> packed, int64_t row,
                 std::span<float> out) {
-  const std::byte* from =
-      packed.data() + static_cast<size_t>(row / PackedLayout::kPanelRows) * layout.panel_bytes();
-  for (int64_t first = 0; first < layout.cols; first += kGroupColumns, from += sizeof(Group)) {
-    Group group;
-    std::memcpy(&group, from, sizeof(group));
-    const int64_t count = std::min<int64_t>(kGroupColumns, layout.cols - first);
-    for (int64_t col = 0; col < count; ++col) {
-      out[static_cast<size_t>(first + col)] = decode(group, row % PackedLayout::kPanelRows, col);
-    }
-  }
+  gather_row<Group>(layout, packed, row, kGroupColumns, out,
+                    [](const auto&... at) { return decode(at...); });
 }
 
 }  // namespace
@@ -214,6 +255,23 @@ void unpack_row(const PackedLayout& layout, std::span<const std::byte> packed, i
     case DType::kQ4:
       return decode_row<Q4Group>(layout, packed, row, out);
   }
+}
+
+void unpack_quantized_row(const PackedLayout& layout, std::span<const std::byte> packed,
+                          int64_t row, const QuantizedRow& out) {
+  TRTMC_CHECK(row >= 0 && row < layout.rows && packed.size() == layout.total_bytes(),
+              "not a row of this matrix");
+  switch (layout.dtype) {
+    case DType::kQ8:
+      return gather_parts<Q8Group>(layout, packed, row, out);
+    case DType::kQ6:
+      return gather_parts<Q6Group>(layout, packed, row, out);
+    case DType::kQ4:
+      return gather_parts<Q4Group>(layout, packed, row, out);
+    default:
+      break;
+  }
+  TRTMC_CHECK(false, "only quantised types have parts");
 }
 
 void read_row(const WeightView& weight, int64_t row, std::span<float> out) {

@@ -64,6 +64,15 @@ void pack_panel_bytes(const PackedLayout& layout, std::span<const std::span<cons
 void unpack_row(const PackedLayout& layout, std::span<const std::byte> packed, int64_t row,
                 std::span<float> out);
 
+// A row of a quantised weight in parts, each as many numbers as there are columns or blocks of 32
+// columns, or none: value = scale * (number - zero), where the number is the code (q8, -128 to 127;
+// q6, -32 to 31) or kQ4Grid[code] (q4, codes 0 to 15).
+struct QuantizedRow {
+  std::span<float> codes, scales, zeros;
+};
+void unpack_quantized_row(const PackedLayout& layout, std::span<const std::byte> packed,
+                          int64_t row, const QuantizedRow& out);
+
 // A weight of a bundle as it lies there: a matrix in panels, or anything row-major.
 struct WeightView {
   DType dtype;
