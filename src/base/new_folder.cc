@@ -40,6 +40,19 @@ NewFolder::~NewFolder() {
   if (!hidden_.empty()) std::filesystem::remove_all(hidden_, ignored);
 }
 
+void NewFolder::fill(FunctionRef<void(const std::filesystem::path& folder)> write) {
+  try {
+    write(hidden_);
+  } catch (const Error& error) {
+    std::string message = error.what();
+    const std::string hidden = hidden_.string();
+    for (size_t at = message.find(hidden); at != std::string::npos; at = message.find(hidden)) {
+      message.replace(at, hidden.size(), path_.string());
+    }
+    throw Error(error.code(), message, error.hint());
+  }
+}
+
 void NewFolder::commit() {
   int failed = ::renameat2(AT_FDCWD, hidden_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE);
   // File systems that have no such rename replace an empty folder, and nothing else.

@@ -3,6 +3,8 @@
 
 #include <filesystem>
 
+#include "base/function_ref.h"
+
 namespace trtmc {
 
 class NewFolder {
@@ -15,8 +17,9 @@ class NewFolder {
   NewFolder(const NewFolder&) = delete;
   NewFolder& operator=(const NewFolder&) = delete;
 
-  // Where its files are to be written until commit().
-  const std::filesystem::path& hidden() const { return hidden_; }
+  // Calls write(folder) with the hidden folder, where the files are to be written. An Error that
+  // names a file in there names it where it would have come to be.
+  void fill(FunctionRef<void(const std::filesystem::path& folder)> write);
 
   // Gives it its name, unless that has been taken meanwhile: kInvalidArgument.
   void commit();

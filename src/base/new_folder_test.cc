@@ -16,18 +16,18 @@ TEST(NewFolder, AppearsWithEverythingInIt) {
   const TemporaryFolder around;
   const auto path = around.path() / "new";
   NewFolder folder(path);
-  write_text(folder.hidden() / "a", "text");
+  folder.fill([](const std::filesystem::path& hidden) { write_text(hidden / "a", "text"); });
   EXPECT_FALSE(exists(path));
   folder.commit();
   EXPECT_EQ(read_file(path / "a"), "text");
-  EXPECT_FALSE(exists(folder.hidden()));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(around.path()), {}), 1);
 }
 
 TEST(NewFolder, LeavesNothingWithoutCommit) {
   const TemporaryFolder around;
   {
-    const NewFolder folder(around.path() / "new/");  // A slash at the end says the same.
-    write_text(folder.hidden() / "a", "text");
+    NewFolder folder(around.path() / "new/");  // A slash at the end says the same.
+    folder.fill([](const std::filesystem::path& hidden) { write_text(hidden / "a", "text"); });
   }
   EXPECT_TRUE(is_empty(around.path()));
 }
@@ -42,6 +42,16 @@ TEST(NewFolder, TakesNoNameThatIsTaken) {
   write_text(path, "came meanwhile");
   EXPECT_EQ(error_of([&] { folder.commit(); }).code(), ErrorCode::kInvalidArgument);
   EXPECT_EQ(read_file(path), "came meanwhile");
+}
+
+TEST(NewFolder, FailsInItsOwnName) {
+  const TemporaryFolder around;
+  NewFolder folder(around.path() / "new");
+  const Error error = error_of([&] {
+    folder.fill([](const std::filesystem::path& hidden) { MappedFile{hidden / "missing"}; });
+  });
+  const std::string named = (around.path() / "new" / "missing").string();
+  EXPECT_EQ(std::string(error.what()).find(named + ": can't open"), 0) << error.what();
 }
 
 TEST(NewFolder, NeedsAFolderAroundIt) {

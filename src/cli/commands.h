@@ -21,6 +21,7 @@ void execute(const DetokenizeCommand& command, Console& console);
 void execute(const ScoreCommand& command, Console& console);
 void execute(const VerifyCommand& command, Console& console);
 void execute(const InspectCommand& command, Console& console);
+void execute(const ExportCommand& command, Console& console);
 void execute(const BenchCommand& command, Console& console);
 
 }  // namespace trtmc

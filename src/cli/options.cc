@@ -309,6 +309,34 @@ Command parse_inspect(Arguments arguments, const Settings& settings) {
   return command;
 }
 
+constexpr std::string_view kExportFormats[] = {"onnx"};
+constexpr std::string_view kExportTypes[] = {"f32", "f16", "bf16"};  // ElementType's first.
+
+Command parse_export(Arguments arguments, const Settings& settings) {
+  ExportCommand command;
+  CommandParser parser("export", "Write a bundle's model in another format.");
+  declare_bundle(parser, command.bundle);
+  parser.option("--format", "FORMAT", "onnx: an ONNX model of opset 23 (default: onnx)",
+                [](const std::string& text) { parse_name(text, kExportFormats); });
+  parser.choices({std::begin(kExportFormats), std::end(kExportFormats)});
+  parser.option("-o,--output", "DIR", "the folder to make", path_into(command.output));
+  parser.option("--dtype", "TYPE", "f32, f16 or bf16: of weights and activations (default: f32)",
+                [&](const std::string& text) {
+                  command.onnx.type = static_cast<ElementType>(parse_name(text, kExportTypes));
+                });
+  parser.choices({std::begin(kExportTypes), std::end(kExportTypes)});
+  parser.flag("--plain-operators",
+              "norms and rotations of additions and products, for systems without opset 23's own",
+              command.onnx.composed);
+  declare_json(parser, command.json);
+  declare_threads(parser, command.threads);
+  declare_log(parser, command.log);
+  parser.parse(arguments, settings);
+  check_log(parser, command.log);
+  parser.require("--output");
+  return command;
+}
+
 // "512" or "0,1024,4096"
 CommandParser::Setter integers_into(std::vector<int>& target, int64_t low, int64_t high) {
   return [&target, low, high](const std::string& text) {
@@ -370,6 +398,7 @@ constexpr CommandEntry kCommands[] = {
     {"score", "print the log-likelihood and perplexity of a text", parse_score},
     {"verify", "check a bundle against its hashes, its checkpoint, Transformers", parse_verify},
     {"inspect", "print what a bundle holds", parse_inspect},
+    {"export", "write the model as ONNX", parse_export},
     {"bench", "measure prefill and decode, beside the machine's own limits", parse_bench},
     {"list", "print the checkpoints in the cache, and bundles", parse_list},
     {"rm", "remove a checkpoint from the cache, or a bundle", parse_rm},

@@ -16,6 +16,7 @@
 #include "cli/settings.h"
 #include "engine/engine.h"
 #include "engine/loaded_model.h"
+#include "graph/onnx_export.h"
 #include "hub/hub_id.h"
 #include "trtmc/trtmc.h"
 
@@ -121,16 +122,24 @@ struct BenchCommand {
   std::filesystem::path plot;  // Empty: none.
   bool json = false;
 };
+struct ExportCommand {
+  LogOptions log;
+  std::filesystem::path bundle;
+  std::filesystem::path output;  // A folder, to be made.
+  OnnxOptions onnx;
+  int threads = 0;
+  bool json = false;
+};
 struct InspectCommand {
   LogOptions log;
   std::filesystem::path bundle;
   bool backends = false, json = false;
 };
 
-using Command =
-    std::variant<HelpCommand, VersionCommand, BuildCommand, PullCommand, ListCommand, RmCommand,
-                 RunCommand, ChatCommand, PromptCommand, TokenizeCommand, DetokenizeCommand,
-                 ScoreCommand, VerifyCommand, InspectCommand, BenchCommand, ServeCommand>;
+using Command = std::variant<HelpCommand, VersionCommand, BuildCommand, PullCommand, ListCommand,
+                             RmCommand, RunCommand, ChatCommand, PromptCommand, TokenizeCommand,
+                             DetokenizeCommand, ScoreCommand, VerifyCommand, InspectCommand,
+                             ExportCommand, BenchCommand, ServeCommand>;
 
 // `arguments` without the program's name. Throws kInvalidArgument with a hint.
 Command parse_command_line(std::span<const std::string> arguments, const Settings& settings);
