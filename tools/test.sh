@@ -36,13 +36,13 @@ venv() {  # venv FOLDER REQUIREMENTS [pip's options]
     cp "$requirements" "$folder/installed.txt"
   fi
 }
-oracles() { venv .venv tests/requirements.txt; }  # PyPI's tokenizers, jinja2, gguf, huggingface_hub.
+oracles() { venv .venv tests/requirements.txt; }  # PyPI's tokenizers, jinja2, gguf, huggingface_hub, onnxruntime.
 
 stage_format() { git ls-files '*.h' '*.c' '*.cc' '*.cu' '*.cuh' | grep -v unicode_ | xargs clang-format --dry-run -Werror; }
 stage_dev() { oracles; build dev; cmake --build --preset dev --target all_verify_interface_header_sets -- --quiet; ctest --preset dev -j "$jobs" -LE "$quick"; }
 stage_release() { oracles; build release -DTRTMC_TESTS=ON -DTRTMC_BENCH=ON; TRTMC_WALKS=10000 ctest --preset release -j "$jobs" -LE "$quick"; }
 # The sanitizers run under clang, which compiles instrumented code in a quarter of g++'s time.
-stage_asan() { build asan; ctest --preset asan -j "$jobs" -LE "$quick|differential|transcript|e2e"; }
+stage_asan() { build asan; ctest --preset asan -j "$jobs" -LE "$quick|differential|transcript|e2e|onnx"; }
 stage_tsan() {  # What has threads: the pool, the backends, the engine, the library, downloads, the server.
   configure tsan
   cmake --build --preset tsan -j "$jobs" --target base_tests engine_tests api_tests library_tests conformance_tests hub_tests \

@@ -26,7 +26,7 @@ std::filesystem::path without_last_slash(const std::filesystem::path& path) {
 
 }  // namespace
 
-NewFolder::NewFolder(std::filesystem::path path) : path_(without_last_slash(path)) {
+NewFolder::NewFolder(const std::filesystem::path& path) : path_(without_last_slash(path)) {
   struct stat status {};
   if (::lstat(path_.c_str(), &status) == 0) refuse_existing(path_);
   if (errno != ENOENT) throw system_error(path_, "can't be looked up", errno);

@@ -11,7 +11,7 @@ class NewFolder {
  public:
   // Makes a hidden folder beside `path`. Throws kInvalidArgument if `path` exists, kNotFound if the
   // folder around it does not.
-  explicit NewFolder(std::filesystem::path path);
+  explicit NewFolder(const std::filesystem::path& path);
   // Without commit() removes what was made.
   ~NewFolder();
   NewFolder(const NewFolder&) = delete;
