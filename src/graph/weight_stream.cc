@@ -193,10 +193,10 @@ void WeightStream::read(const TensorKey& key, ElementType type, MatrixOrder orde
                                 beyond.load(), element_type_name(type), limit),
                     "choose bf16 or f32, which hold it");
       }
+      bundle_.release(weight.bytes);
       take(piece);
     });
   });
-  bundle_.release(weight.bytes);
 }
 
 void WeightStream::read_part(const TensorKey& key, QuantizedPart part, MatrixOrder order,
