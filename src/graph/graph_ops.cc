@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/check.h"
@@ -31,8 +32,13 @@ std::string cache_name(std::string_view which, int layer, std::string_view part)
 
 }  // namespace
 
+ElementType layer_type(const GraphForm& form, int layer) {
+  const bool fp32 = std::ranges::find(form.fp32_layers, layer) != form.fp32_layers.end();
+  return fp32 ? ElementType::kFloat32 : form.type;
+}
+
 GraphOps::GraphOps(const DecoderSpec& spec, const GraphForm& form, NetworkSink& sink)
-    : spec_(spec), form_(form), sink_(sink) {
+    : spec_(spec), form_(form), sink_(sink), type_(form.type) {
   TRTMC_CHECK(form.cache == GraphForm::Cache::kPastPresent || form.mask == GraphForm::Mask::kGiven,
               "a cache in place has no last token from which a mask could be counted");
   record_inputs();
@@ -55,7 +61,8 @@ void GraphOps::record_inputs() {
                          axis(spec_.head_dim)};
   for (int layer = 0; layer < spec_.num_layers(); ++layer) {
     const auto past = [&](std::string_view part) {
-      return sink_.input(cache_name("past_key_values", layer, part), form_.type, cache);
+      return sink_.input(cache_name("past_key_values", layer, part), layer_type(form_, layer),
+                         cache);
     };
     const NetworkTensor key = past("key");
     past_.push_back({key, past("value")});
@@ -65,8 +72,7 @@ void GraphOps::record_inputs() {
 // One mask for each length of window that layers have. Masks that are given are inputs, which come
 // first; the others need all inputs.
 void GraphOps::record_masks() {
-  const bool in_place = form_.cache == GraphForm::Cache::kInPlace;
-  const std::array axes{kBatch, kOne, kSequence, in_place ? kCapacity : kTotal};
+  const std::array axes{kBatch, kOne, kSequence, kTotal};
   for (const LayerSpec& layer : spec_.layers) {
     const int window = layer.sliding_window;
     if (masks_.contains(window)) continue;
@@ -101,8 +107,23 @@ void GraphOps::record_angles(const RopeSpec& rope) {
 
 template <typename Body>
 NetworkTensor GraphOps::in_float32(NetworkTensor x, Body body) {
-  if (form_.type == ElementType::kFloat32) return body(x);
-  return sink_.cast(body(sink_.cast(x, ElementType::kFloat32)), form_.type);
+  if (type_ == ElementType::kFloat32) return body(x);
+  return sink_.cast(body(sink_.cast(x, ElementType::kFloat32)), type_);
+}
+
+Value GraphOps::enter(int layer, Value x) {
+  const ElementType type = layer_type(form_, layer);
+  if (type == type_) return x;
+  type_ = type;
+  return value_of(sink_.cast(tensor_of(x), type));
+}
+
+Value GraphOps::attention_block(const DecoderSpec& spec, int layer, Value x) {
+  return DecoderOps::attention_block(spec, layer, enter(layer, x));
+}
+
+Value GraphOps::mlp_block(const DecoderSpec& spec, int layer, Value x) {
+  return DecoderOps::mlp_block(spec, layer, enter(layer, x));
 }
 
 Value GraphOps::embed(TensorKey table) { return value_of(sink_.embed(ids_, table)); }
@@ -157,6 +178,7 @@ Value GraphOps::add(Value a, Value b) {
 }
 
 Value GraphOps::select_rows(Value x) {
+  x = enter(-1, x);
   if (form_.logits == GraphForm::Logits::kEveryToken) return x;
   return value_of(sink_.select_tokens(tensor_of(x), logits_rows_));
 }
@@ -167,16 +189,15 @@ void GraphOps::finish(Value logits) {
   NetworkTensor out = tensor_of(logits);
   if (form_.logits_type != form_.type) out = sink_.cast(out, form_.logits_type);
   sink_.output(
-      "logits", out,
+      "logits", form_.logits_type, out,
       std::array{every ? kBatch : kOne, every ? kSequence : kRows, axis(spec_.vocab_size)});
   const std::array cache{kBatch, axis(spec_.num_kv_heads), in_place ? kCapacity : kTotal,
                          axis(spec_.head_dim)};
-  for (size_t layer = 0; layer < present_.size(); ++layer) {
-    const auto name = [&](std::string_view part) {
-      return cache_name("present", static_cast<int>(layer), part);
-    };
-    sink_.output(name("key"), present_[layer].key, cache);
-    sink_.output(name("value"), present_[layer].value, cache);
+  for (int layer = 0; layer < spec_.num_layers(); ++layer) {
+    const LayerCache& present = present_[static_cast<size_t>(layer)];
+    const ElementType type = layer_type(form_, layer);
+    sink_.output(cache_name("present", layer, "key"), type, present.key, cache);
+    sink_.output(cache_name("present", layer, "value"), type, present.value, cache);
   }
 }
 

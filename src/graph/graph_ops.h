@@ -32,7 +32,8 @@ struct GraphForm {
     kFromTokens,  // The graph, from attention_mask [batch_size, total_sequence_length]: 1 for a
                   // token, 0 for padding. Not with kInPlace.
     kGiven,       // The caller: `mask`, and `mask.window.N` for layers that see the last N tokens
-                  // only, bool [batch_size, 1, sequence_length, T].
+                  // only, bool [batch_size, 1, sequence_length, T]. With
+                  // kInPlace T may be less than the capacity: the rest is not read.
   };
   // Of which tokens logits come out.
   enum class Logits {
@@ -42,6 +43,7 @@ struct GraphForm {
   };
 
   ElementType type = ElementType::kFloat32;      // f32, f16 or bf16.
+  std::vector<int> fp32_layers = {};             // Of float32 whatever the type; rising.
   ElementType index_type = ElementType::kInt64;  // Of ids, positions, masks of 0 and 1.
   ElementType logits_type = ElementType::kFloat32;
   Cache cache = Cache::kPastPresent;
@@ -49,10 +51,14 @@ struct GraphForm {
   Logits logits = Logits::kEveryToken;
 };
 
+// The type of a layer's weights, activations, keys and values; of what is outside layers (-1), the
+// form's.
+ElementType layer_type(const GraphForm& form, int layer);
+
 // Records the whole decoder: inputs, the walk of decoder_forward(spec), outputs. Rotations take
 // their cosines and sines from a table of float32 for every position of the context
 // (model/rope_table.h), so each scaling is the same graph with other values. Norms and rotations
-// are worked out in float32 and rounded once to the form's type; the rest has that type.
+// are worked out in float32 and rounded once to the layer's type; the rest has that type.
 void record_decoder(const DecoderSpec& spec, const GraphForm& form, NetworkSink& sink);
 
 class GraphOps final : public DecoderOps {
@@ -68,6 +74,8 @@ class GraphOps final : public DecoderOps {
   Value swiglu(Value gate, Value up) override;
   Value add(Value a, Value b) override;
   Value select_rows(Value x) override;
+  Value attention_block(const DecoderSpec& spec, int layer, Value x) override;
+  Value mlp_block(const DecoderSpec& spec, int layer, Value x) override;
 
   // Records the outputs.
   void finish(Value logits);
@@ -77,6 +85,8 @@ class GraphOps final : public DecoderOps {
     NetworkTensor key, value;
   };
 
+  // x in the type of a layer (-1: outside), which operations have from here on.
+  Value enter(int layer, Value x);
   // What is worked out in float32 and rounded once: body takes x in float32, and gives float32.
   template <typename Body>
   NetworkTensor in_float32(NetworkTensor x, Body body);
@@ -90,6 +100,7 @@ class GraphOps final : public DecoderOps {
   const DecoderSpec& spec_;
   const GraphForm& form_;
   NetworkSink& sink_;
+  ElementType type_;  // Of the layer that is being recorded.
   NetworkTensor ids_{}, attention_mask_{}, positions_{};
   NetworkTensor write_indices_{}, logits_rows_{};
   std::map<int, NetworkTensor> masks_;  // By window; 0: none.

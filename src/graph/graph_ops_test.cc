@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "graph/recording_sink.h"
@@ -100,7 +101,7 @@ constexpr const char* kInPlace = R"(%0 = input input_ids i32 [batch_size, sequen
 %3 = input logits_rows i32 [logits_rows]
 %4 = input past_key_values.0.key bf16 [batch_size, 2, cache_capacity, 4]
 %5 = input past_key_values.0.value bf16 [batch_size, 2, cache_capacity, 4]
-%6 = input mask.window.8 bool [batch_size, 1, sequence_length, cache_capacity]
+%6 = input mask.window.8 bool [batch_size, 1, sequence_length, total_sequence_length]
 %7 = embed(%0, embedding)
 %8 = cast(%7, f32)
 %9 = vector(layers.0.attention_norm)
@@ -157,6 +158,19 @@ TEST(GraphOps, RecordCachesInPlaceAndMasksThatAreGiven) {
                        .mask = GraphForm::Mask::kGiven,
                        .logits = GraphForm::Logits::kSelected};
   EXPECT_EQ(record_as_text(spec_with({{true, 8}}), form), kInPlace);
+}
+
+// Layer 0 has casts around two norms and two rotations: 8. Layer 1 is entered and left by one: 2.
+// Then there is the last norm, and logits become float32: 3.
+TEST(GraphOps, KeepALayerInFloat32) {
+  const GraphForm form{.type = ElementType::kBFloat16, .fp32_layers = {1}};
+  const std::string text = record_as_text(spec_with({{true, 0}, {true, 0}}), form);
+  EXPECT_THAT(text, testing::HasSubstr("input past_key_values.0.key bf16"));
+  EXPECT_THAT(text, testing::HasSubstr("input past_key_values.1.key f32"));
+  EXPECT_THAT(text, testing::HasSubstr("input past_key_values.1.value f32"));
+  size_t casts = 0;
+  for (size_t at = 0; (at = text.find("cast(", at)) != std::string::npos; ++at) ++casts;
+  EXPECT_EQ(casts, 13);
 }
 
 TEST(GraphOps, RecordOneMaskForEachLengthOfWindow) {

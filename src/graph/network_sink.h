@@ -38,10 +38,12 @@ class NetworkSink {
   // ---- The border. Names are unique; every input comes before the first operation.
   virtual NetworkTensor input(std::string_view name, ElementType type,
                               std::span<const Axis> axes) = 0;
-  virtual void output(std::string_view name, NetworkTensor x, std::span<const Axis> axes) = 0;
+  virtual void output(std::string_view name, ElementType type, NetworkTensor x,
+                      std::span<const Axis> axes) = 0;
 
   // ---- Weights, by key: where they come from, how they lie and what they are stored as is
-  // between the sink and the bundle (weight_rows.h). Matrices have the graph's type.
+  // between the sink and the bundle (weight_rows.h). Matrices have the type of
+  // their layer, which is x's.
   // Rows of the matrix `table` at ids [B, S]: [B, S, W].
   virtual NetworkTensor embed(NetworkTensor ids, const TensorKey& table) = 0;
   // x W^T for the weight W [out, in] and x [B, S, in]: [B, S, out].

@@ -31,7 +31,8 @@ void write_data(const OnnxSink& sink, const WeightStream& weights, AtomicFile& f
 void export_onnx(const Bundle& bundle, const OnnxOptions& options,
                  const std::filesystem::path& folder, ThreadPool& pool,
                  const ExportProgress& progress) {
-  const GraphForm form{.type = options.type, .logits_type = options.type};
+  const GraphForm form{
+      .type = options.type, .fp32_layers = options.fp32_layers, .logits_type = options.type};
   OnnxSink sink(bundle, form, options.composed);
   record_decoder(bundle.spec(), form, sink);
   AtomicFile data(folder / kOnnxDataFile, sink.data_bytes(), AtomicFile::IfExists::kRefuse);

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <vector>
 
 #include "base/thread_pool.h"
 #include "bundle/bundle.h"
@@ -15,6 +16,7 @@ inline constexpr std::string_view kOnnxDataFile = "model.onnx_data";
 
 struct OnnxOptions {
   ElementType type = ElementType::kFloat32;  // Of weights, activations, keys and values, logits.
+  std::vector<int> fp32_layers = {};         // Layers of float32 whatever the type; rising.
   // Norms and rotations as the plain operations they are composed of, as TensorRT gets them.
   bool composed = false;
 };

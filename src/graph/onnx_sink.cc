@@ -59,8 +59,8 @@ NetworkTensor OnnxSink::input(std::string_view name, ElementType type, std::span
   return NetworkTensor{graph_.input(name, onnx_type(type), axes)};
 }
 
-void OnnxSink::output(std::string_view name, NetworkTensor x, std::span<const Axis> axes) {
-  const ElementType type = name == "logits" ? form_.logits_type : form_.type;
+void OnnxSink::output(std::string_view name, ElementType type, NetworkTensor x,
+                      std::span<const Axis> axes) {
   graph_.output(name, id_of(x), onnx_type(type), axes);
 }
 
@@ -89,7 +89,7 @@ Id OnnxSink::part(const TensorKey& key, QuantizedPart part, MatrixOrder order) {
                   OnnxData::Part{key, part, order});
 }
 
-// Scales are float32, so products with them are too; rounded once to the graph's type.
+// Scales are float32, so products with them are too; rounded once to the layer's type.
 template <typename Pick>
 Id OnnxSink::dequantized(const TensorKey& key, MatrixOrder order, int64_t axis, Pick pick) {
   const DType dtype = bundle_.weight(key).dtype;
@@ -105,7 +105,8 @@ Id OnnxSink::dequantized(const TensorKey& key, MatrixOrder order, int64_t axis, 
   if (dtype != DType::kQ8) inputs.push_back(pick(part(key, QuantizedPart::kZeros, order)));
   const NetworkTensor values = node("DequantizeLinear", std::move(inputs),
                                     {{"axis", axis}, {"block_size", int64_t{kBlockColumns}}});
-  return id_of(form_.type == ElementType::kFloat32 ? values : cast(values, form_.type));
+  const ElementType type = layer_type(form_, key.layer);
+  return id_of(type == ElementType::kFloat32 ? values : cast(values, type));
 }
 
 Id OnnxSink::matrix(const TensorKey& key, MatrixOrder order) {
@@ -115,8 +116,8 @@ Id OnnxSink::matrix(const TensorKey& key, MatrixOrder order) {
   }
   Shape shape = tensor_shape(bundle_.spec(), key);
   if (order == MatrixOrder::kByColumns) std::reverse(shape.begin(), shape.end());
-  return external(to_string(key), onnx_type(form_.type), shape,
-                  OnnxData::Matrix{key, form_.type, order});
+  const ElementType type = layer_type(form_, key.layer);
+  return external(to_string(key), onnx_type(type), shape, OnnxData::Matrix{key, type, order});
 }
 
 // Of a quantised table only the rows that are asked for are decoded.

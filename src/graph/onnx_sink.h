@@ -42,7 +42,8 @@ class OnnxSink final : public NetworkSink {
   uint64_t data_bytes() const;
 
   NetworkTensor input(std::string_view name, ElementType type, std::span<const Axis> axes) override;
-  void output(std::string_view name, NetworkTensor x, std::span<const Axis> axes) override;
+  void output(std::string_view name, ElementType type, NetworkTensor x,
+              std::span<const Axis> axes) override;
   NetworkTensor embed(NetworkTensor ids, const TensorKey& table) override;
   NetworkTensor linear(NetworkTensor x, const TensorKey& weight) override;
   NetworkTensor vector(const TensorKey& weight) override;

@@ -27,7 +27,8 @@ class RecordingSink final : public NetworkSink {
                       std::span<const Axis> axes) override {
     return line("input {} {} {}", text, element_type_name(type), list(axes));
   }
-  void output(std::string_view text, NetworkTensor x, std::span<const Axis> axes) override {
+  void output(std::string_view text, ElementType /*type*/, NetworkTensor x,
+              std::span<const Axis> axes) override {
     text_ += fmt::format("output {} {} {}\n", text, name(x), list(axes));
   }
   NetworkTensor embed(NetworkTensor ids, const TensorKey& table) override {
