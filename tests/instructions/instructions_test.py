@@ -19,7 +19,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ISAS = ("generic", "avx2")
-DTYPES = ("f32", "f16", "bf16", "q8", "q4")
+DTYPES = ("f32", "f16", "bf16", "q8", "q6", "q4")
 PROMPT_TOKENS = 24  # As in model_steps.cc.
 ABOUT = "Instructions a token; TRTMC_UPDATE_GOLDEN=1 tools/test.sh --stage instructions records them anew."
 

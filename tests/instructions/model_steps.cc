@@ -1,6 +1,6 @@
 // Steps of a small model of random weights on one thread, for callgrind to count.
 //
-//   model_steps write MODEL.trtmc DTYPE                  (f32, f16, bf16, q8 or q4)
+//   model_steps write MODEL.trtmc WEIGHTS                (f32, f16, bf16, or a scheme as q8)
 //   model_steps run MODEL.trtmc ISA PREFILLS DECODES
 //
 // A prefill is one step of kPromptTokens tokens, a decode one step of the token behind them. All of
@@ -33,11 +33,6 @@ DecoderSpec small_spec() {
           .tied_embeddings = true,
           .rope = {.theta = 5e6, .rotary_dim = 64, .scaling = {}},
           .layers = {{.rope = true, .sliding_window = 0}, {.rope = false, .sliding_window = 0}}};
-}
-
-DType dtype_of(const std::string& name) {
-  if (const auto dtype = parse_dtype(name)) return *dtype;
-  return name == "q8" ? DType::kQ8 : DType::kQ4;
 }
 
 // One step of the tokens [first, first + count), and the logits of the last of them.
@@ -74,7 +69,7 @@ void run(const char* path, const char* isa, int prefills, int decodes) {
 int main_of(int argc, char** argv) {
   try {
     if (argc == 4 && std::strcmp(argv[1], "write") == 0) {
-      write_random_bundle(argv[2], small_spec(), dtype_of(argv[3]), 1);
+      write_random_bundle(argv[2], small_spec(), argv[3], 1);
       return 0;
     }
     if (argc == 6 && std::strcmp(argv[1], "run") == 0) {
@@ -85,7 +80,7 @@ int main_of(int argc, char** argv) {
     std::fprintf(stderr, "model_steps: %s\n", error.what());
     return 1;
   }
-  std::fputs("usage: model_steps write MODEL DTYPE | model_steps run MODEL ISA PREFILLS DECODES\n",
+  std::fputs("usage: model_steps write MODEL WEIGHTS | model_steps run MODEL ISA PREFILLS DECODES\n",
              stderr);
   return 2;
 }

@@ -221,11 +221,11 @@ class Embedded(OnnxCase):
 
 
 class FewBits(OnnxCase):
-    """Weights of 8 and 4 bits, against the executor that decodes them and adds in double: `reference`."""
+    """Weights of 8, 6 and 4 bits, against the executor that decodes them and adds in double: `reference`."""
 
     def test_are_those_of_the_bundle(self):
         ids = json.loads(read_text(ROOT / "tests/golden/smollm3-tiny/logits.json.zst"))["cases"][0]["prompt_ids"]
-        for quant in ("q8", "q4"):
+        for quant in ("q8", "q6", "q4"):
             answer = reference_answer(self.bundle(TINY, quant), ids, 4, "--logprobs", 0)
             expected = [token["logprob"] for token in answer["logprobs"]["content"]]
             self.assertEqual(len(expected), 4)
@@ -261,7 +261,7 @@ class Random(OnnxCase):
         golden = random_golden("odd_sizes")
         ids = golden["cases"][0]["prompt_ids"][:12]
         checkpoint = self.checkpoint_of(golden, "few_bits")
-        for quant in ("q8", "q4"):
+        for quant in ("q8", "q6", "q4"):
             with self.subTest(quant):
                 answer = reference_answer(self.bundle(checkpoint, quant), ids, 8)
                 model = OnnxModel(self.export(checkpoint, f"few_bits_{quant}", quant=quant))
