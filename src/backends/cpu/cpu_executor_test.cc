@@ -58,13 +58,14 @@ class StepThreads : public testing::Test {
     std::iota(positions.begin(), positions.end(), 0);
     const int32_t starts[] = {0, num_tokens};
     const int32_t rows[] = {num_tokens - 1};
-    std::vector<BlockId> table((spec().context_length - 1) / executor.limits().block_size + 1);
+    const int blocks = (spec().context_length - 1) / executor.limits().block_size + 1;
+    std::vector<BlockId> table(static_cast<size_t>(blocks));
     std::iota(table.begin(), table.end(), 0);
     executor.submit({.tokens = tokens,
                      .positions = positions,
                      .sequence_starts = starts,
                      .block_tables = table,
-                     .max_blocks = static_cast<int>(table.size()),
+                     .max_blocks = blocks,
                      .logits_rows = rows,
                      .adapters = {}});
     executor.wait();

@@ -36,13 +36,6 @@ TEST(ReservedMemory, IsTakenWhereItIsWritten) {
   EXPECT_LE(taken_bytes(memory), kWritten + 2 * kHugePage);
 }
 
-// What small models have stays as small as what is written.
-TEST(ReservedMemory, OfLittleIsTakenInSmallPages) {
-  const ReservedMemory memory(32 * kMiB);
-  std::fill_n(memory.data(), 100, std::byte{1});
-  EXPECT_LE(taken_bytes(memory), 64 * 1024u);
-}
-
 TEST(ReservedMemory, ReadsAsZero) {
   const ReservedMemory memory(64 * kMiB);
   memory.data()[3] = std::byte{1};
