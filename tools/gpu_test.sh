@@ -4,7 +4,7 @@
 #
 #   tools/gpu_test.sh tests       build, GPU tests, their log in $OUT/gpu_tests.log
 #   tools/gpu_test.sh sanitizer   memcheck and racecheck of a small set
-#   tools/gpu_test.sh bench       SmolLM3-3B's shape with random weights: decode, prefill, batches
+#   tools/gpu_test.sh bench       SmolLM3-3B's shape with random bf16, q8 and q4 weights: decode, prefill, batches
 #
 # GPU_BUILD=DIR uses a build that is there already. CMAKE_ARGS adds to the configuration, for instance where
 # the libraries lie (-DCMAKE_PREFIX_PATH=DIR). OUT (default: the build) is where logs go.
@@ -51,14 +51,19 @@ stage_sanitizer() {
 
 stage_bench() {
   build
-  local model=${BENCH_BUNDLE:-/tmp/random_3b.trtmc}
-  [ -e "$model" ] || "$bin/random_bundle" "$model"
-  for activations in f32 bf16; do
-    for cases in '--prefill 0 --decode 64 --batch 1,2,4,8,16' '--prefill 0 --decode 64 --depth 4096,16384' \
-                 '--prefill 512,2048,8192 --decode 0' \
-                 '--prefill 0 --decode 64 --depth 256 --batch 64,256 --kv-memory 24GiB'; do
-      # shellcheck disable=SC2086  # A list of words.
-      "$bin/trtmc" bench "$model" --backend cuda --kv-type bf16 --activations $activations --quiet --repeat 5 $cases
+  local folder=${BENCH_FOLDER:-/tmp} dtype activations cases
+  for dtype in bf16 q8 q4; do
+    [ -e "$folder/random_3b_$dtype.trtmc" ] || "$bin/random_bundle" --dtype "$dtype" "$folder/random_3b_$dtype.trtmc"
+  done
+  for dtype in bf16 q8 q4; do
+    for activations in f32 bf16; do
+      echo "$dtype weights, $activations activations"
+      for cases in '--prefill 0 --decode 64 --batch 1,2,4,8,16' '--prefill 0 --decode 64 --depth 4096,16384' \
+                   '--prefill 512,2048,8192 --decode 0' \
+                   '--prefill 0 --decode 64 --depth 256 --batch 64,256 --kv-memory 24GiB'; do
+        # shellcheck disable=SC2086  # A list of words.
+        "$bin/trtmc" bench "$folder/random_3b_$dtype.trtmc" --backend cuda --kv-type bf16 --activations $activations --quiet --repeat 3 $cases
+      done
     done
   done | tee "$out/bench.log"
 }

@@ -58,7 +58,13 @@ const std::vector<Types>& all_types() {
       {"bf16", DType::kBF16, KvType::kF32, kF32},
       {"bf16_kv_bf16", DType::kBF16, KvType::kBF16, kF32},
       {"bf16_activations_bf16", DType::kBF16, KvType::kF32, kBF16},
-      {"bf16_all", DType::kBF16, KvType::kBF16, kBF16}};
+      {"bf16_all", DType::kBF16, KvType::kBF16, kBF16},
+      {"q8", DType::kQ8, KvType::kF32, kF32},
+      {"q8_kv_bf16", DType::kQ8, KvType::kBF16, kF32},
+      {"q8_all", DType::kQ8, KvType::kBF16, kBF16},
+      {"q4", DType::kQ4, KvType::kF32, kF32},
+      {"q4_kv_bf16", DType::kQ4, KvType::kBF16, kF32},
+      {"q4_all", DType::kQ4, KvType::kBF16, kBF16}};
   return kTypes;
 }
 
@@ -141,7 +147,7 @@ INSTANTIATE_TEST_SUITE_P(Conformance, Cuda,
                          case_name);
 
 // Sums as long as a real model's, over many segments of k, and a context of several chunks.
-class CudaLong : public OnCuda {
+class CudaLong : public OnCuda, public testing::WithParamInterface<DType> {
  protected:
   static constexpr int kNumTokens = 700;
 
@@ -156,11 +162,16 @@ class CudaLong : public OnCuda {
     return spec;
   }
 
-  RandomModel model_{spec(), DType::kBF16};
+  RandomModel model_{spec(), GetParam()};
   std::vector<TokenId> tokens_ = random_tokens(spec(), kNumTokens, 1);
 };
 
-TEST_F(CudaLong, AgreesWithTheCpuAndWithItself) {
+// The cpu backend multiplies quantised weights by bytes, the reference one by floats, which takes
+// long: the first tokens do.
+TEST_P(CudaLong, AgreesWithAnotherBackendAndWithItself) {
+  const bool quantized = is_quantized(GetParam());
+  const std::vector<TokenId> compared(tokens_.begin(),
+                                      tokens_.begin() + (quantized ? 40 : kNumTokens));
   struct Precision {
     KvType kv;
     ActivationType activations;
@@ -172,11 +183,13 @@ TEST_F(CudaLong, AgreesWithTheCpuAndWithItself) {
     ExecutorOptions options;
     options.kv_type = of.kv;
     options.max_tokens_per_step = kNumTokens;
-    const Rows expected = run_whole(*load("cpu", model_.bundle(), options), tokens_);
+    const Rows expected =
+        run_whole(*load(quantized ? "reference" : "cpu", model_.bundle(), options), compared);
     options.activation_type = of.activations;
     const auto cuda = load("cuda", model_.bundle(), options);
     const Rows whole = run_whole(*cuda, tokens_);
-    EXPECT_LE(worst_distance(whole, expected), of.tolerance);
+    const Rows first(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(compared.size()));
+    EXPECT_LE(worst_distance(first, expected), of.tolerance);
     const auto table = block_range(*cuda, kNumTokens);
     for (const std::vector<int>& chunks : {std::vector<int>{400, 16, 17, 160, 1}, {100, 33, 70}}) {
       EXPECT_EQ(run_chunked(*cuda, tokens_, chunks, table), whole);
@@ -185,7 +198,7 @@ TEST_F(CudaLong, AgreesWithTheCpuAndWithItself) {
 }
 
 // Sequences side by side, each further than the one before it, and one alone.
-TEST_F(CudaLong, IsTheSameInABatchOfAnySize) {
+TEST_P(CudaLong, IsTheSameInABatchOfAnySize) {
   for (const bool bf16 : {false, true}) {
     ExecutorOptions options;
     options.kv_memory_bytes = uint64_t{1} << 28;
@@ -211,7 +224,7 @@ TEST_F(CudaLong, IsTheSameInABatchOfAnySize) {
 }
 
 // The device picks the token that the host picks from the same logits.
-TEST_F(CudaLong, SamplesGreedilyAsTheHostDoes) {
+TEST_P(CudaLong, SamplesGreedilyAsTheHostDoes) {
   const auto executor = load("cuda", model_.bundle(), {});
   run_step(*executor, {{{tokens_.begin(), tokens_.begin() + 20}, 0, block_range(*executor, 32)}});
   const std::vector<int32_t> rows{0, 1, 2};
@@ -247,7 +260,7 @@ TEST_F(CudaLong, SamplesGreedilyAsTheHostDoes) {
   }
 }
 
-TEST_F(CudaLong, RefusesMoreKvMemoryThanThereIs) {
+TEST_P(CudaLong, RefusesMoreKvMemoryThanThereIs) {
   ExecutorOptions options;
   options.kv_memory_bytes = uint64_t{1} << 45;
   try {
@@ -258,6 +271,10 @@ TEST_F(CudaLong, RefusesMoreKvMemoryThanThereIs) {
     EXPECT_STREQ(error.what(), "memory for keys and values: the GPU has too little free memory");
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Conformance, CudaLong,
+                         testing::Values(DType::kBF16, DType::kQ8, DType::kQ4),
+                         [](const auto& of) { return std::string(dtype_name(of.param)); });
 
 }  // namespace
 }  // namespace trtmc

@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "backends/backend_loader.h"
+#include "base/file.h"
+#include "engine/model_comparison.h"
 #include "tests/support/golden_bundle.h"
 #include "tests/support/temporary_folder.h"
 
@@ -73,6 +75,40 @@ TEST_P(CudaGolden, IsAsInTransformersWithKvOfBfloat16) {
 TEST_P(CudaGolden, IsAsBfloat16InTransformersWithActivationsOfBfloat16) {
   EXPECT_EQ(failures_with(KvType::kBF16, ActivationType::kBF16, "bfloat16:"), "");
 }
+
+// What quantised weights change of the embedded model's predictions. The bound is what they change
+// when they are decoded to float32 and run as any other weights (docs/quantization.md, "How good
+// they are", by bench/quality.py on the same text), within what its third digit says: activations
+// are not rounded further here, unlike on the CPU.
+struct Quantized {
+  std::string scheme;
+  double divergence, tolerance;
+};
+
+class CudaQuantized : public testing::TestWithParam<Quantized> {};
+
+TEST_P(CudaQuantized, ChangesWhatItsValuesChange) {
+  if (const auto reason = why_absent()) GTEST_SKIP() << "skipped: no CUDA device: " << *reason;
+  constexpr size_t kBytes = 16000;
+  constexpr int kWindow = 512;
+  const TemporaryFolder folder;
+  const auto load = [&](const std::string& scheme) {
+    const auto path = folder.path() / (scheme + ".trtmc");
+    build_checkpoint_bundle(kSource / "models/smollm3-tiny", path, scheme);
+    return LoadedModel(path, {.backend = "cuda", .executor = {}});
+  };
+  const LoadedModel original = load("none"), quantized = load(GetParam().scheme);
+  const std::string text = read_file(kSource / "tests/golden/smollm3-tiny/eval.txt");
+  const std::vector<TokenId> ids = original.tokenizer().encode(text.substr(0, kBytes));
+  const ModelComparison comparison =
+      compare_models(quantized.engine_model(), original.engine_model(), ids, kWindow);
+  EXPECT_NEAR(comparison.mean_divergence(), GetParam().divergence, GetParam().tolerance);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CudaQuantized,
+                         testing::Values(Quantized{"q8", 0.00102, 0.00005},
+                                         Quantized{"q4", 0.13235, 0.0005}),
+                         [](const auto& of) { return of.param.scheme; });
 
 INSTANTIATE_TEST_SUITE_P(All, CudaGolden, testing::ValuesIn(cases()), [](const auto& of) {
   std::string name = of.param.first;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "base/error.h"
 #include "base/thread_pool.h"
 #include "builder/builder.h"
@@ -40,9 +42,10 @@ VerifyReport verify_case(const Bundle& bundle, std::string_view backend, Json go
 }
 
 Bundle build_checkpoint_bundle(const std::filesystem::path& checkpoint,
-                               const std::filesystem::path& bundle) {
+                               const std::filesystem::path& bundle, std::string quantization) {
   ThreadPool pool(1);
-  build_bundle(plan_build(open_hf_directory(checkpoint), {}), bundle,
+  const BuildOptions options{.quantization = std::move(quantization)};
+  build_bundle(plan_build(open_hf_directory(checkpoint), options), bundle,
                AtomicFile::IfExists::kReplace, pool, [](uint64_t, uint64_t) {});
   return Bundle(bundle);
 }

@@ -24,9 +24,10 @@ VerifyReport verify_case(const Bundle& bundle, std::string_view backend, Json go
 // Builds the golden's checkpoint, changed, in `folder` as the command does.
 Bundle build_golden_bundle(const Json& golden, const std::filesystem::path& folder,
                            const GoldenCheckpointChanges& changes = {});
-// Builds the checkpoint in `checkpoint`.
+// Builds the checkpoint in `checkpoint`. `quantization`: one of quant_schemes().
 Bundle build_checkpoint_bundle(const std::filesystem::path& checkpoint,
-                               const std::filesystem::path& bundle);
+                               const std::filesystem::path& bundle,
+                               std::string quantization = "none");
 
 // The failed checks whose names begin with `prefix`, a line each with figure and threshold.
 std::string failures(const VerifyReport& report, std::string_view prefix = "");

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/thread_pool.h"
 #include "bundle/bundle_writer.h"
 #include "bundle/quant_scheme.h"
 #include "tensor/quantize.h"
@@ -61,25 +62,36 @@ void append_norm(BundleWriter& writer, size_t index, const Section& section, Ran
   writer.append(index, std::as_bytes(std::span(values)));
 }
 
+// Panels are packed by all threads, some at a time: searching the codes of q4 takes long.
 void append_matrix(BundleWriter& writer, size_t index, const Section& section, float size,
-                   Random& random) {
+                   Random& random, ThreadPool& pool) {
+  constexpr int64_t kRows = PackedLayout::kPanelRows;
+  constexpr int64_t kPanelsAtOnce = 64;
   const PackedLayout layout{section.dtype, section.shape[0], section.shape[1]};
   const auto cols = static_cast<size_t>(layout.cols);
-  std::vector<float> values(PackedLayout::kPanelRows * cols);
-  std::vector<std::byte> panel(layout.panel_bytes());
-  for (int64_t first = 0; first < layout.rows; first += PackedLayout::kPanelRows) {
-    std::vector<std::span<const float>> rows;
-    for (int64_t r = 0; r < std::min(PackedLayout::kPanelRows, layout.rows - first); ++r) {
-      const auto row = std::span(values).subspan(static_cast<size_t>(r) * cols, cols);
-      for (float& value : row) value = size * random.next();
-      rows.emplace_back(row);
+  std::vector<float> values(static_cast<size_t>(kPanelsAtOnce * kRows) * cols);
+  std::vector<std::byte> panels(static_cast<size_t>(kPanelsAtOnce) * layout.panel_bytes());
+  for (int64_t first = 0; first < layout.rows; first += kPanelsAtOnce * kRows) {
+    const int64_t num_rows = std::min(kPanelsAtOnce * kRows, layout.rows - first);
+    const int64_t num_panels = (num_rows + kRows - 1) / kRows;
+    for (float& value : std::span(values).first(static_cast<size_t>(num_rows) * cols)) {
+      value = size * random.next();
     }
-    if (is_quantized(layout.dtype)) {
-      quantize_panel(layout, rows, panel);
-    } else {
-      pack_panel(layout, rows, panel);
-    }
-    writer.append(index, panel);
+    pool.share(num_panels, [&](int64_t panel, int) {
+      std::vector<std::span<const float>> rows;
+      for (int64_t r = panel * kRows; r < std::min((panel + 1) * kRows, num_rows); ++r) {
+        rows.emplace_back(std::span(values).subspan(static_cast<size_t>(r) * cols, cols));
+      }
+      const auto out = std::span(panels).subspan(static_cast<size_t>(panel) * layout.panel_bytes(),
+                                                 layout.panel_bytes());
+      if (is_quantized(layout.dtype)) {
+        quantize_panel(layout, rows, out);
+      } else {
+        pack_panel(layout, rows, out);
+      }
+    });
+    writer.append(index,
+                  std::span(panels).first(static_cast<size_t>(num_panels) * layout.panel_bytes()));
   }
 }
 
@@ -104,6 +116,7 @@ void write_random_bundle(const std::filesystem::path& path, const DecoderSpec& s
   for (const TensorKey& key : tensor_keys(spec)) sections.push_back(section_of(spec, key, weights));
   BundleWriter writer(path, manifest_of(spec, weights), sections, AtomicFile::IfExists::kReplace);
   Random random(seed);
+  ThreadPool pool(is_quantized(dtype) ? ThreadPool::default_num_threads() : 1);
   for (size_t i = 0; i < sections.size(); ++i) {
     const TensorKey key = *parse_tensor_key(sections[i].name);
     if (is_norm(key.role)) {
@@ -113,7 +126,7 @@ void write_random_bundle(const std::filesystem::path& path, const DecoderSpec& s
     // A sum over n inputs of variance 1 has variance 1 if the weights' is 1 / n.
     const auto inputs = static_cast<float>(sections[i].shape[1]);
     const float size = key.role == Role::kEmbedding ? 1.0F : std::sqrt(3.0F / inputs);
-    append_matrix(writer, i, sections[i], size, random);
+    append_matrix(writer, i, sections[i], size, random, pool);
   }
   writer.commit();
 }

@@ -8,6 +8,7 @@
 #include "backends/cuda/kernels/gemm.h"
 #include "backends/cuda/kernels/gemm_wgmma.h"
 #include "backends/cuda/kernels/gemv.h"
+#include "backends/cuda/kernels/gemv_quantized.h"
 #include "backends/cuda/kernels/probe.h"
 #include "backends/cuda/step_graph.h"
 #include "backends/step_limits.h"
@@ -43,11 +44,13 @@ cudaDeviceProp device_properties() {
   return properties;
 }
 
-DeviceLimits limits_of(const cudaDeviceProp& properties) {
+DeviceLimits limits_of(const cudaDeviceProp& properties, bool quantized) {
   prepare_gemv(static_cast<int>(properties.sharedMemPerBlockOptin));
+  prepare_gemv_quantized(static_cast<int>(properties.sharedMemPerBlockOptin));
   prepare_gemm();
   prepare_gemm_wgmma();
-  prepare_attention_bf16();
+  prepare_gemm_wgmma_quantized();
+  prepare_attention_bf16(quantized);
   prepare_attention_wgmma();
   check_cuda(cudaGetLastError(), "the GPU");
   return {
@@ -67,7 +70,7 @@ class CudaExecutor final : public Executor {
   CudaExecutor(const Bundle& bundle, const ExecutorOptions& options, Grain grain, bool graphs)
       : spec_(bundle.spec()),
         properties_(device_properties()),
-        device_(limits_of(properties_)),
+        device_(limits_of(properties_, bundle.manifest().quantization != "none")),
         limits_(limits_of(spec_, options)),
         options_(options),
         weights_(bundle),
@@ -83,7 +86,7 @@ class CudaExecutor final : public Executor {
               .num_terms = num_terms(),
               .grain = grain,
               .probe = options_.hidden_state_probe}),
-        captures_(graphs && grain == Grain::kBlock && weights_.all_bf16() &&
+        captures_(graphs && grain == Grain::kBlock && weights_.all_fragments() &&
                   !options_.hidden_state_probe),
         partial_(kMostSampledRows * kSampleParts, "memory for sampling"),
         counters_(kMostSampledRows, "memory for sampling", true),
@@ -150,7 +153,8 @@ class CudaExecutor final : public Executor {
     const bool fragments = head.fragments != nullptr;
     const void* memory = fragments ? static_cast<const void*>(head.fragments) : head.panels;
     const uint64_t bytes =
-        static_cast<uint64_t>(head.rows) * static_cast<uint64_t>(head.cols) * (fragments ? 2 : 4);
+        fragments ? static_cast<uint64_t>(group_offset(head.format, head.num_panels, head.steps))
+                  : static_cast<uint64_t>(head.rows) * static_cast<uint64_t>(head.cols) * 4;
     return measure_device_roofs(memory, bytes, device_.multiprocessors, stream_.get());
   }
 

@@ -10,6 +10,7 @@
 #include "backends/cuda/kernels/gemm.h"
 #include "backends/cuda/kernels/gemm_wgmma.h"
 #include "backends/cuda/kernels/gemv.h"
+#include "backends/cuda/kernels/gemv_quantized.h"
 #include "backends/cuda/kernels/rms_norm.h"
 #include "backends/cuda/kernels/rope.h"
 #include "backends/cuda/kernels/weights.h"
@@ -30,7 +31,7 @@ size_t arena_floats(const DecoderSpec& spec, const CudaWeights& weights, int tok
   const auto rounded = [](int width) { return static_cast<size_t>(width) + 2 * kGroupRows; };
   const size_t hidden = rounded(spec.hidden_size), q = rounded(spec.q_width());
   const size_t kv = rounded(spec.kv_width()), inner = rounded(spec.intermediate_size);
-  if (grain == Grain::kBlock && weights.all_bf16()) {
+  if (grain == Grain::kBlock && weights.all_fragments()) {
     return static_cast<size_t>(tokens) * (2 * hidden + q + 2 * kv + 3 * kPanelRows);
   }
   return static_cast<size_t>(tokens) * (6 * hidden + 3 * q + 4 * kv + 3 * inner);
@@ -120,25 +121,61 @@ ProductArgs CudaOps::product_of(const Activation& x) const {
   return args;
 }
 
+bool CudaOps::launch_gemv_with(const ProductArgs& args, int norm_width) const {
+  if (args.format == WeightFormat::kBf16) {
+    const auto plan = plan_gemv(parts_.device, args.num_panels, args.steps, args.num_terms,
+                                args.num_tokens, norm_width);
+    if (plan) launch_gemv(args, *plan, how_);
+    return plan.has_value();
+  }
+  const int table_bytes = args.format == WeightFormat::kQ4 ? kQ4TableBytes : 0;
+  const int most = most_quantized_gemv_tokens(args.num_terms);
+  const auto plan =
+      plan_gemv_quantized(parts_.device, 2 * piece_bytes(args.format), table_bytes, args.num_panels,
+                          args.steps, args.num_terms, std::min(args.num_tokens, most), norm_width);
+  if (!plan) return false;
+  // Tokens of a block of terms lie side by side.
+  static_assert(kMostGemvTokens <= kSmallestBlock);
+  for (int first = 0; first < args.num_tokens; first += most) {
+    ProductArgs part = args;
+    part.num_tokens = std::min(most, args.num_tokens - first);
+    if (part.in.words != nullptr) part.in.words += first * kHalfWords;
+    if (part.out_terms.words != nullptr) part.out_terms.words += first * kHalfWords;
+    if (part.out != nullptr) part.out += first * part.out_stride;
+    launch_gemv_quantized(part, *plan, how_);
+  }
+  return true;
+}
+
+void CudaOps::launch_gemm_of(const ProductArgs& args) const {
+  if (!parts_.device.has_wgmma || args.num_tokens <= kMostGemvTokens) {
+    launch_gemm(args, how_);
+  } else if (args.format == WeightFormat::kBf16) {
+    launch_gemm_wgmma(
+        args,
+        plan_wgmma(parts_.device, args.num_panels, args.steps, args.num_terms, args.num_tokens),
+        how_);
+  } else {
+    launch_gemm_wgmma_quantized(
+        args, plan_wgmma_quantized(parts_.device, args.num_panels, args.num_terms, args.num_tokens),
+        how_);
+  }
+}
+
 void CudaOps::multiply(ProductArgs args, const CudaMatrix& matrix) {
   if (args.num_tokens == 0) return;
   args.weights = matrix.fragments;
+  args.format = matrix.format;
   args.num_panels = matrix.num_panels;
   args.steps = matrix.steps;
+  args.segment = segment_steps(matrix.format, matrix.steps);
   args.num_terms = parts_.num_terms;
   args.row_distance = matrix.row_distance;
   args.first_row = matrix.first_row;
   const bool few = args.num_tokens <= kMostGemvTokens;
   const bool wants_norms = args.norm != nullptr && args.num_tokens <= kMostNormsInGemv;
-  const auto gemv_with = [&](int norm_width) {
-    return plan_gemv(parts_.device, args.num_panels, args.steps, args.num_terms, args.num_tokens,
-                     norm_width);
-  };
-  std::optional<GemvPlan> plan;
-  if (few && wants_norms) plan = gemv_with(args.width);
-  const bool norms_inside = plan.has_value();
-  if (few && !plan) plan = gemv_with(0);
-  if (args.x != nullptr && !norms_inside) {
+  if (few && wants_norms && launch_gemv_with(args, args.width)) return;
+  if (args.x != nullptr) {
     // Which buffer has room for rows of this width and number.
     const Terms& room = terms(args.num_tokens);
     args.in = buffer(args.width == parts_.spec.hidden_size ? room.hidden
@@ -159,16 +196,7 @@ void CudaOps::multiply(ProductArgs args, const CudaMatrix& matrix) {
                 how_);
     args.norm = nullptr;
   }
-  if (plan) {
-    launch_gemv(args, *plan, how_);
-  } else if (parts_.device.has_wgmma && !few) {
-    launch_gemm_wgmma(
-        args,
-        plan_wgmma(parts_.device, args.num_panels, args.steps, args.num_terms, args.num_tokens),
-        how_);
-  } else {
-    launch_gemm(args, plan_gemm(args.num_panels, args.num_terms, args.num_tokens), how_);
-  }
+  if (!few || !launch_gemv_with(args, 0)) launch_gemm_of(args);
 }
 
 void CudaOps::multiply_floats(Value x, const CudaMatrix& matrix, float* out, int64_t stride) {
@@ -191,7 +219,8 @@ void CudaOps::multiply_floats(Value x, const CudaMatrix& matrix, float* out, int
 Value CudaOps::embed(TensorKey table) {
   const CudaMatrix& matrix = parts_.weights.matrix(table);
   const Value out = arena_.add(step_.num_tokens, matrix.cols);
-  launch_embed({.fragments = matrix.fragments,
+  launch_embed({.format = matrix.format,
+                .fragments = matrix.fragments,
                 .panels = matrix.panels,
                 .steps = matrix.steps,
                 .width = matrix.cols,

@@ -1,6 +1,6 @@
 // DecoderOps on the device: every operation launches kernels and returns. The eight operations
-// stand for themselves; where all matrices are bf16 the two blocks do the same in five launches, to
-// the same bits.
+// stand for themselves; where all matrices are fragments the two blocks do the same in five
+// launches, to the same bits.
 #pragma once
 
 #include "backends/backend.h"
@@ -57,7 +57,7 @@ class CudaOps final : public DecoderOps {
     DeviceBuffer<uint32_t> hidden, mixed, inner;
   };
 
-  bool fused() const { return parts_.grain == Grain::kBlock && parts_.weights.all_bf16(); }
+  bool fused() const { return parts_.grain == Grain::kBlock && parts_.weights.all_fragments(); }
   // For so many tokens. Those of few lie close together.
   const Terms& terms(int num_tokens) const { return num_tokens <= kMostGemvTokens ? few_ : many_; }
   TermBuffer buffer(const DeviceBuffer<uint32_t>& memory, int width, int num_tokens) const;
@@ -69,6 +69,9 @@ class CudaOps final : public DecoderOps {
   // args.x (maybe normed) or args.in times a matrix, with what `args` says of the output.
   void multiply(ProductArgs args, const CudaMatrix& matrix);
   ProductArgs product_of(const Activation& x) const;
+  // Launches a gemv if one fits that takes norms of such a width, or none if it is 0.
+  bool launch_gemv_with(const ProductArgs& args, int norm_width) const;
+  void launch_gemm_of(const ProductArgs& args) const;
   void multiply_floats(Value x, const CudaMatrix& matrix, float* out, int64_t stride);
   void rotate(float* x, int64_t stride, int num_heads) const;
   AttentionArgs attention_args(int layer, const LayerSpec& spec) const;

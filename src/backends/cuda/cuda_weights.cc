@@ -1,6 +1,8 @@
 #include "backends/cuda/cuda_weights.h"
 
 #include <algorithm>
+#include <initializer_list>
+#include <optional>
 
 #include "backends/cuda/kernels/product.h"
 #include "backends/cuda/kernels/weights.h"
@@ -9,11 +11,26 @@
 namespace trtmc::cuda {
 namespace {
 
-constexpr size_t kPanelStepBytes = 512;
 constexpr std::string_view kDoing = "copying weights to the GPU";
 
 int num_panels(const WeightView& weight) {
   return static_cast<int>((weight.shape[0] + kPanelRows - 1) / kPanelRows);
+}
+
+// Of types that the tensor cores multiply.
+std::optional<WeightFormat> format_of(DType dtype) {
+  if (dtype == DType::kBF16) return WeightFormat::kBf16;
+  if (dtype == DType::kQ8) return WeightFormat::kQ8;
+  if (dtype == DType::kQ4) return WeightFormat::kQ4;
+  return std::nullopt;
+}
+
+// Whether these are of one type, so that they can lie together.
+bool are_alike(const Bundle& bundle, int layer, std::initializer_list<Role> roles) {
+  const DType first = bundle.weight({*roles.begin(), layer}).dtype;
+  return std::ranges::all_of(roles, [&](Role role) {
+    return bundle.weight({role, layer}).dtype == first;
+  });
 }
 
 // In whole groups.
@@ -47,10 +64,15 @@ CudaWeights::CudaWeights(const Bundle& bundle)
       add_norm(key, weight);
       continue;
     }
-    all_bf16_ = all_bf16_ && weight.dtype == DType::kBF16;
+    all_fragments_ = all_fragments_ && format_of(weight.dtype).has_value();
     largest = std::max(largest, weight.packed().total_bytes());
   }
-  if (!all_bf16_) {
+  for (int layer = 0; layer < spec.num_layers(); ++layer) {
+    all_fragments_ = all_fragments_ &&
+                     are_alike(bundle, layer, {Role::kQProj, Role::kKProj, Role::kVProj}) &&
+                     are_alike(bundle, layer, {Role::kGateProj, Role::kUpProj});
+  }
+  if (!all_fragments_) {
     for (const TensorKey& key : tensor_keys(spec)) {
       if (!is_norm(key.role)) add_floats(key, bundle.weight(key));
     }
@@ -93,21 +115,22 @@ void CudaWeights::add_floats(const TensorKey& key, const WeightView& weight) {
   bytes_ += layout.total_bytes();
   matrices_[index(key)] = {.rows = static_cast<int>(layout.rows),
                            .cols = static_cast<int>(layout.cols),
+                           .format = WeightFormat::kBf16,
                            .fragments = nullptr,
                            .panels = reinterpret_cast<const float*>(memory_.back().data()),
                            .num_panels = static_cast<int>(layout.num_panels()),
                            .steps = 0};
 }
 
-CudaMatrix CudaWeights::make_fragments(int num_panels, int rows, int cols) {
+CudaMatrix CudaWeights::make_fragments(WeightFormat format, int num_panels, int rows, int cols) {
   const int steps = num_steps(cols);
-  const size_t bytes =
-      static_cast<size_t>(num_panels) * static_cast<size_t>(steps) * kPanelStepBytes;
+  const auto bytes = static_cast<size_t>(group_offset(format, num_panels, steps));
   memory_.emplace_back(bytes, kDoing, true);
   bytes_ += bytes;
   return {.rows = rows,
           .cols = cols,
-          .fragments = reinterpret_cast<const uint4*>(memory_.back().data()),
+          .format = format,
+          .fragments = memory_.back().data(),
           .panels = nullptr,
           .num_panels = num_panels,
           .steps = steps};
@@ -118,15 +141,27 @@ void CudaWeights::pack(const WeightView& weight, const CudaMatrix& into, int fir
   std::vector<std::byte> copy;
   const auto panels = panels_of(weight, copy);
   copy_to_device(staging_.data(), panels.data(), panels.size());
-  auto* to = const_cast<uint4*>(into.fragments);
-  launch_pack_fragments({.from = reinterpret_cast<const uint32_t*>(staging_.data()),
-                         .to = reinterpret_cast<uint32_t*>(to),
-                         .num_panels = num_panels(weight),
-                         .pairs = static_cast<int>(weight.packed().padded_cols() / 2),
-                         .steps = into.steps,
-                         .first_row = first_row,
-                         .row_distance = row_distance},
-                        {});
+  auto* to = const_cast<std::byte*>(into.fragments);
+  if (into.format == WeightFormat::kBf16) {
+    launch_pack_fragments({.from = reinterpret_cast<const uint32_t*>(staging_.data()),
+                           .to = reinterpret_cast<uint32_t*>(to),
+                           .num_panels = num_panels(weight),
+                           .pairs = static_cast<int>(weight.packed().padded_cols() / 2),
+                           .steps = into.steps,
+                           .first_row = first_row,
+                           .row_distance = row_distance},
+                          {});
+  } else {
+    launch_pack_quantized({.format = into.format,
+                           .from = staging_.data(),
+                           .to = to,
+                           .num_panels = num_panels(weight),
+                           .groups = static_cast<int>(weight.packed().num_groups()),
+                           .steps = into.steps,
+                           .first_row = first_row,
+                           .row_distance = row_distance},
+                          {});
+  }
   check_cuda(cudaGetLastError(), kDoing);
   check_cuda(cudaDeviceSynchronize(), kDoing);
 }
@@ -134,8 +169,8 @@ void CudaWeights::pack(const WeightView& weight, const CudaMatrix& into, int fir
 void CudaWeights::add_alone(const Bundle& bundle, const TensorKey& key) {
   const WeightView weight = bundle.weight(key);
   CudaMatrix& matrix = matrices_[index(key)];
-  matrix = make_fragments(num_grouped_panels(weight), static_cast<int>(weight.shape[0]),
-                          static_cast<int>(weight.shape[1]));
+  matrix = make_fragments(*format_of(weight.dtype), num_grouped_panels(weight),
+                          static_cast<int>(weight.shape[0]), static_cast<int>(weight.shape[1]));
   pack(weight, matrix, 0, 1);
 }
 
@@ -147,7 +182,7 @@ void CudaWeights::add_layer(const Bundle& bundle, int layer) {
     pack(view, of, first_row, 1);
     CudaMatrix& matrix = matrices_[index({role, layer})];
     matrix = of;
-    matrix.fragments += weight_part(first_row / kPanelRows, 0, of.steps);
+    matrix.fragments += group_offset(of.format, first_row / kPanelRows, of.steps);
     matrix.num_panels = num_grouped_panels(view);
     matrix.rows = static_cast<int>(view.shape[0]);
   };
@@ -164,13 +199,15 @@ void CudaWeights::add_layer(const Bundle& bundle, int layer) {
   first_k_row_ = q_panels * kPanelRows;
   first_v_row_ = first_k_row_ + kv_panels * kPanelRows;
   const int panels = q_panels + 2 * kv_panels;
-  qkv_.push_back(make_fragments(panels, panels * kPanelRows, spec.hidden_size));
+  qkv_.push_back(make_fragments(*format_of(weight(Role::kQProj).dtype), panels, panels * kPanelRows,
+                                spec.hidden_size));
   add_behind(Role::kQProj, qkv_.back(), 0);
   add_behind(Role::kKProj, qkv_.back(), first_k_row_);
   add_behind(Role::kVProj, qkv_.back(), first_v_row_);
   add_alone(bundle, {Role::kOProj, layer});
   const int mlp_panels = num_grouped_panels(weight(Role::kGateProj));
-  gate_up_.push_back(make_fragments(2 * mlp_panels, 2 * mlp_panels * kPanelRows, spec.hidden_size));
+  gate_up_.push_back(make_fragments(*format_of(weight(Role::kGateProj).dtype), 2 * mlp_panels,
+                                    2 * mlp_panels * kPanelRows, spec.hidden_size));
   add_alternating(Role::kGateProj, gate_up_.back(), 0);
   add_alternating(Role::kUpProj, gate_up_.back(), 1);
   add_alone(bundle, {Role::kDownProj, layer});

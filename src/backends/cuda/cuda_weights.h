@@ -1,11 +1,13 @@
-// A bundle's weights on the device, as the kernels want them. Matrices of bf16 that are multiplied
-// with the same tokens lie together: q, k and v one behind the other, gate and up row by row in
-// turn. Matrices of f32 and f16 are kept as float32 panels, one by one.
+// A bundle's weights on the device, as the kernels want them: bf16, q8 and q4 as fragments, of
+// which matrices that are multiplied with the same tokens lie together: q, k and v one behind the
+// other, gate and up row by row in turn. Matrices of f32 and f16 are kept as float32 panels, one by
+// one.
 #pragma once
 
 #include <vector>
 
 #include "backends/cuda/device_buffer.h"
+#include "backends/cuda/kernels/product.h"
 #include "bundle/bundle.h"
 #include "model/tensor_key.h"
 
@@ -15,8 +17,9 @@ namespace trtmc::cuda {
 struct CudaMatrix {
   int rows = 0;
   int cols = 0;
-  const uint4* fragments = nullptr;  // bf16, as kernels/product.h says.
-  const float* panels = nullptr;     // Else: f32, [panel][column][16 rows].
+  WeightFormat format = WeightFormat::kBf16;  // Of fragments.
+  const std::byte* fragments = nullptr;       // As kernels/product.h says.
+  const float* panels = nullptr;              // Else: f32, [panel][column][16 rows].
   int num_panels = 0;
   int steps = 0;
   // Of fragments where two matrices alternate row by row: 2, and which of the two this is.
@@ -29,8 +32,8 @@ class CudaWeights {
   // Throws kExhausted.
   explicit CudaWeights(const Bundle& bundle);
 
-  // Whether all matrices are bf16, so that those below exist.
-  bool all_bf16() const { return all_bf16_; }
+  // Whether all matrices are fragments, so that those below exist.
+  bool all_fragments() const { return all_fragments_; }
   const CudaMatrix& matrix(const TensorKey& key) const { return matrices_[index(key)]; }
   const float* norm(const TensorKey& key) const { return norms_[index(key)].data(); }
   // Rows of q, k and v, each beginning at a whole group of panels.
@@ -48,11 +51,11 @@ class CudaWeights {
   void add_alone(const Bundle& bundle, const TensorKey& key);
   void add_layer(const Bundle& bundle, int layer);
   // Zeros: `num_panels` panels, of which there are whole groups, of `cols` columns.
-  CudaMatrix make_fragments(int num_panels, int rows, int cols);
+  CudaMatrix make_fragments(WeightFormat format, int num_panels, int rows, int cols);
   void pack(const WeightView& weight, const CudaMatrix& into, int first_row, int row_distance);
 
   size_t num_layers_;
-  bool all_bf16_ = true;
+  bool all_fragments_ = true;
   int first_k_row_ = 0;
   int first_v_row_ = 0;
   std::vector<CudaMatrix> matrices_, qkv_, gate_up_;

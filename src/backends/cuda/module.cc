@@ -1,6 +1,10 @@
 // The one symbol of libtrtmc_backend_cuda.so.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 #include "backends/backend_module.h"
 #include "backends/cuda/cuda_executor.h"
 #include "backends/cuda/kernels/attention.h"
@@ -20,8 +24,10 @@ class CudaBackend final : public Backend {
                        probe.architecture % 10);
   }
   std::optional<std::string> unsupported(const Manifest& manifest) const override {
-    if (manifest.quantization != "none") {
-      return fmt::format("weights quantized as \"{}\"", manifest.quantization);
+    constexpr std::array<std::string_view, 3> kSchemes{"none", "q8", "q4"};
+    if (std::ranges::find(kSchemes, manifest.quantization) == kSchemes.end()) {
+      return fmt::format("weights quantized as \"{}\", but it takes q8 and q4",
+                         manifest.quantization);
     }
     const int head_dim = manifest.spec.head_dim;
     if (head_dim > kMostHeadDim || head_dim % 2 != 0) {

@@ -68,7 +68,7 @@ inline bool attends_on_tensor_cores(const KvCacheView& cache, int head_dim, int 
          attention_bf16_shared_bytes() <= shared_bytes;
 }
 // Once, before the first launch.
-void prepare_attention_bf16();
+void prepare_attention_bf16(bool all_shared);
 void launch_attention_bf16(AttentionArgs args, const Launch& how);
 
 // The same of many queries by wgmma (compute capability 9.0), where the bits are the same.

@@ -15,6 +15,11 @@ __device__ __forceinline__ void copy_async(uint4* to, const void* from, bool wan
                : "memory");
 }
 
+__device__ __forceinline__ void copy_async(uint4* to, const void* from) {
+  const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(to));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
+}
+
 __device__ __forceinline__ void commit_copies() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }

@@ -60,12 +60,13 @@ void launch(void (*kernel)(Args), dim3 grid, dim3 block, size_t shared_bytes, co
   launch_clusters(kernel, grid, block, shared_bytes, 1, how, args);
 }
 
-// Kernels of few tokens, which begin beside each other, divide a multiprocessor's memory alike: in
-// halves, for first-level cache and for shared memory. It is divided anew only when it is idle.
+// Kernels of few tokens, which begin beside each other, divide a multiprocessor's memory alike into
+// first-level cache and shared memory: in halves, or all of it shared. It is divided anew only when
+// it is idle.
+inline constexpr int kHalfShared = 50, kAllShared = 100;  // Percent.
 template <typename Args>
-void divide_memory_evenly(void (*kernel)(Args)) {
-  constexpr int kPercentShared = 50;
-  cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, kPercentShared);
+void divide_memory(void (*kernel)(Args), int percent_shared) {
+  cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, percent_shared);
 }
 
 // ---- Some threads of a block: by a barrier other than that of __syncthreads, whose number is 0.
@@ -167,6 +168,21 @@ __device__ __forceinline__ float inverse_rms(const float* squares, int width, fl
 __device__ __forceinline__ void multiply_add(float (&d)[4], const uint4& a, uint2 b) {
   asm volatile(
       "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%0,%1,%2,%3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b.x), "r"(b.y));
+}
+
+// d = a b. This one and that below may change places with others.
+__device__ __forceinline__ void multiply(float (&d)[4], const uint4& a, uint2 b) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%10,%10,%10,%10};"
+      : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+      : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b.x), "r"(b.y), "f"(0.0F));
+}
+// d += a b.
+__device__ __forceinline__ void multiply_more(float (&d)[4], const uint4& a, uint2 b) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
       "{%0,%1,%2,%3};"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
       : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b.x), "r"(b.y));

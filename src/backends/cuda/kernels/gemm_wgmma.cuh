@@ -27,10 +27,16 @@ struct WgmmaArgs {
   WgmmaPlan plan;
 };
 
-template <int kTerms_, int kGroups_, int kTokens_, int kStages_, Way kWay_>
+template <int kTerms_, int kGroups_, int kTokens_, int kStages_, Way kWay_,
+          WeightFormat kFormat_ = WeightFormat::kBf16>
 struct Shape {
   static constexpr int kTerms = kTerms_, kGroups = kGroups_, kTokens = kTokens_;
   static constexpr int kStages = kStages_;
+  static constexpr WeightFormat kFormat = kFormat_;
+  static constexpr bool kQuantized = kFormat != WeightFormat::kBf16;
+  // What is fetched at once: of four panels of quantised weights a piece lies together.
+  static constexpr int kStageSteps = kQuantized ? kPieceSteps : cuda::kStageSteps;
+  static constexpr int kPanelParts = piece_bytes(kFormat) / 16 * kStageSteps / kPieceSteps;
   static constexpr Way kWay = kWay_;
   static constexpr int kPanels = kGroups * kGroupPanels;
   static constexpr int kRows = kPanels * kPanelRows;
@@ -39,14 +45,16 @@ struct Shape {
   // give away, and leave their sums to one that finishes them while they make the next tile's.
   static constexpr bool kLarge = kGroups * kTokens * kTerms >= 256;
   static constexpr bool kFinishes = kLarge && kWay == Way::kAlone;
-  static constexpr int kBlocks = kLarge || kTokens == 128 ? 1 : kGroups * kTokens >= 128 ? 2 : 3;
+  static constexpr int kBlocks = kLarge || kTokens == 128                 ? 1
+                                 : kQuantized || kGroups * kTokens >= 128 ? 2
+                                                                          : 3;
   static constexpr int kConsumers = kGroups * kGroupThreads;
   static constexpr int kFinishers = kFinishes ? kGroupThreads : 0;
   static constexpr int kThreads = kConsumers + kFinishers + (kLarge ? kGroupThreads : kStepLanes);
   static constexpr int kPitch = kRows + 4;  // So that leave() meets no bank twice.
 
   struct Stage {
-    uint4 weights[kGroups][kGroupPanels][kStageSteps][kStepLanes];
+    uint4 weights[kGroups][kGroupPanels][kPanelParts];  // bf16: [step][lane]
     uint4 terms[kHalves][kTokens];
   };
   // What is left lies over the stages or, if these go on, behind them.
@@ -111,8 +119,10 @@ struct Producer {
       // Behind the last panel: any rows, nobody looks at the sums.
       const int panel =
           min(tile.first_panel + group * kGroupPanels, args.num_panels - kGroupPanels);
-      copy_bulk(stages[slot].weights[group],
-                static_cast<const uint4*>(args.weights) + weight_part(panel, step, args.steps),
+      const int64_t part =
+          Of::kQuantized ? quantized_piece(panel, step / kPieceSteps, args.steps) * Of::kPanelParts
+                         : weight_part(panel, step, args.steps);
+      copy_bulk(stages[slot].weights[group], static_cast<const uint4*>(args.weights) + part,
                 sizeof(stages[slot].weights[group]), &full[slot]);
     }
   }
@@ -131,19 +141,19 @@ __device__ __forceinline__ void fetch(const WgmmaArgs& args, const Producer<Of>&
                                       int tile_distance, int rank) {
   Place<Of::kStages> place;
   const Tile first = tile_of<Of>(args, first_tile, rank);
-  const int ahead = min(Of::kStages, (first.last_step - first.first_step) / kStageSteps);
+  const int ahead = min(Of::kStages, (first.last_step - first.first_step) / Of::kStageSteps);
   for (int i = 0; i < ahead; ++i) {
-    producer.copy_weights(first, first.first_step + i * kStageSteps, i);
+    producer.copy_weights(first, first.first_step + i * Of::kStageSteps, i);
   }
   wait_for_predecessors();
   for (int i = 0; i < ahead; ++i) {
-    producer.copy_terms(first, first.first_step + i * kStageSteps, i);
+    producer.copy_terms(first, first.first_step + i * Of::kStageSteps, i);
     place.advance();
   }
   for (int index = first_tile; index < num_tiles; index += tile_distance) {
     const Tile tile = tile_of<Of>(args, index, rank);
-    int step = tile.first_step + (index == first_tile ? ahead * kStageSteps : 0);
-    for (; step < tile.last_step; step += kStageSteps) {
+    int step = tile.first_step + (index == first_tile ? ahead * Of::kStageSteps : 0);
+    for (; step < tile.last_step; step += Of::kStageSteps) {
       wait_for(&empty[place.stage], place.parity ^ 1);
       producer.copy_weights(tile, step, place.stage);
       producer.copy_terms(tile, step, place.stage);
@@ -167,7 +177,7 @@ struct Consumer {
   __device__ __forceinline__ void load(uint4 (&a)[kUnitSteps], int unit) const {
 #pragma unroll
     for (int i = 0; i < kUnitSteps; ++i) {
-      a[i] = stages[place.stage].weights[group][warp][unit * kUnitSteps + i][lane];
+      a[i] = stages[place.stage].weights[group][warp][(unit * kUnitSteps + i) * kStepLanes + lane];
     }
   }
   __device__ __forceinline__ void wait_for_stage() const {

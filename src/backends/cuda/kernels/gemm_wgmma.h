@@ -10,7 +10,11 @@ namespace trtmc::cuda {
 // `args.norm` is null: tokens come as terms.
 void launch_gemm_wgmma(const ProductArgs& args, const WgmmaPlan& plan, const Launch& how);
 
+// Of quantised weights; `plan` of plan_wgmma_quantized().
+void launch_gemm_wgmma_quantized(const ProductArgs& args, const WgmmaPlan& plan, const Launch& how);
+
 // Once, before the first launch.
 void prepare_gemm_wgmma();
+void prepare_gemm_wgmma_quantized();
 
 }  // namespace trtmc::cuda

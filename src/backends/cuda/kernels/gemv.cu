@@ -174,10 +174,10 @@ void prepare_gemv(int shared_bytes) {
     }
   }
   // The others want shared memory for a second block.
-  divide_memory_evenly(gemv_kernel<1, 1, true>);
-  divide_memory_evenly(gemv_kernel<1, 1, false>);
-  divide_memory_evenly(gemv_kernel<3, 1, true, true>);
-  divide_memory_evenly(gemv_kernel<3, 1, false, true>);
+  divide_memory(gemv_kernel<1, 1, true>, kHalfShared);
+  divide_memory(gemv_kernel<1, 1, false>, kHalfShared);
+  divide_memory(gemv_kernel<3, 1, true, true>, kHalfShared);
+  divide_memory(gemv_kernel<3, 1, false, true>, kHalfShared);
 }
 
 }  // namespace trtmc::cuda

@@ -12,7 +12,7 @@ namespace trtmc::cuda {
 constexpr int kPairSteps = 2 * kPieceSteps;  // Of activations that are staged at once.
 
 __device__ __forceinline__ int segment_end(const ProductArgs& product, int segment) {
-  return min(product.steps, (segment + 1) * segment_steps(product.steps));
+  return min(product.steps, (segment + 1) * product.segment);
 }
 
 // Barriers of those warps of a block that make sums.
@@ -215,13 +215,15 @@ __device__ __forceinline__ void finish_panel(const float* partial, const Product
                                              int panel, int lane) {
   constexpr int kQuads = kPanelRows / 4;
   const int tokens = product.num_tokens;
-  const int segments = num_segments(product.steps);
+  const int segments = (product.steps + product.segment - 1) / product.segment;
   for (int i = lane; i < kQuads * tokens; i += kStepLanes) {
     const auto* from = reinterpret_cast<const float4*>(partial) + i;
     float4 total = *from;
+    for (int first = 1; first < segments; first += kMostSegments) {
 #pragma unroll
-    for (int segment = 1; segment < kMostSegments; ++segment) {
-      if (segment < segments) total = added(total, from[segment * tokens * kQuads]);
+      for (int i = 0; i < kMostSegments; ++i) {
+        if (first + i < segments) total = added(total, from[(first + i) * tokens * kQuads]);
+      }
     }
     finish_four<kTerms>(product, i / kQuads, panel * kPanelRows + i % kQuads * 4, total);
   }

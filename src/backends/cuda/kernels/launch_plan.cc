@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backends/cuda/kernels/product.h"
 #include "backends/cuda/kernels/terms.h"
 #include "base/check.h"
 
@@ -18,9 +19,8 @@ int divide_up(int a, int b) { return (a + b - 1) / b; }
 constexpr size_t kManySumsBytes = 16384;
 
 // Of panels whose sums a block keeps at once.
-int gemv_turns(int steps, int num_tokens) {
-  const size_t panel =
-      static_cast<size_t>(num_segments(steps) * num_tokens) * kPanelRows * sizeof(float);
+int gemv_turns(int segments, int num_tokens) {
+  const size_t panel = static_cast<size_t>(segments * num_tokens) * kPanelRows * sizeof(float);
   return std::clamp(static_cast<int>(kManySumsBytes / panel), 2, kMostGemvTurns);
 }
 
@@ -34,7 +34,7 @@ size_t gemv_shared_bytes(int warps, int staged_pairs, int steps, int num_terms, 
       static_cast<size_t>(num_segments(steps)) * tokens * kPanelRows * sizeof(float);
   const size_t squares = static_cast<size_t>(num_norm_parts(norm_width)) * tokens * sizeof(float);
   return static_cast<size_t>(warps * staged_pairs) * staged +
-         static_cast<size_t>(gemv_turns(steps, num_tokens)) * partial + squares;
+         static_cast<size_t>(gemv_turns(num_segments(steps), num_tokens)) * partial + squares;
 }
 
 }  // namespace
@@ -67,17 +67,64 @@ std::optional<GemvPlan> plan_gemv(const DeviceLimits& device, int num_panels, in
       divide_up(num_panels, std::max(fitting(staged_pairs), 1) * device.multiprocessors);
   return GemvPlan{.warps = warps,
                   .blocks = divide_up(num_panels, turns),
-                  .turns = gemv_turns(steps, num_tokens),
+                  .turns = gemv_turns(num_segments(steps), num_tokens),
                   .staged_pairs = staged_pairs,
                   .shared_bytes = shared_with(staged_pairs)};
 }
 
+std::optional<QuantizedGemvPlan> plan_gemv_quantized(const DeviceLimits& device, int segment_bytes,
+                                                     int table_bytes, int num_panels, int steps,
+                                                     int num_terms, int num_tokens,
+                                                     int norm_width) {
+  TRTMC_CHECK(num_tokens >= 1 && num_tokens <= most_quantized_gemv_tokens(num_terms),
+              "too many tokens for gemv");
+  const int beside = kGemvBarrierBytes + table_bytes;
+  const auto room = static_cast<size_t>(device.shared_bytes_per_block - beside);
+  const auto tokens = static_cast<size_t>(num_tokens);
+  const size_t terms =
+      size_t{kQuantizedSegment} * static_cast<size_t>(num_terms) * tokens * kStepWords * 4;
+  const int segments = divide_up(steps, kQuantizedSegment);
+  const size_t panel_sums = static_cast<size_t>(segments) * tokens * kPanelRows * sizeof(float);
+  const int turns = gemv_turns(segments, num_tokens);
+  const size_t sums = static_cast<size_t>(turns) * panel_sums +
+                      static_cast<size_t>(num_norm_parts(norm_width)) * tokens * sizeof(float);
+  int warps = segments <= kMostGemvWarps ? segments : std::min(segments, kMostQuantizedWarps);
+  bool keeps = segments <= kMostGemvWarps;
+  const auto slot = [&] { return static_cast<size_t>(segment_bytes) + (keeps ? 0 : terms); };
+  const auto shared_with = [&](int slots) {
+    const auto of_warp = static_cast<size_t>(slots) * slot() + (keeps ? terms : 0);
+    return static_cast<size_t>(warps) * of_warp + sums;
+  };
+  constexpr int kFewestSlots = 2;
+  if (norm_width > 0 && !(keeps && shared_with(kFewestSlots) <= room)) return std::nullopt;
+  if (shared_with(kFewestSlots) > room) keeps = false;
+  while (shared_with(kFewestSlots) > room && warps > 1) warps /= 2;
+  if (shared_with(kFewestSlots) > room) return std::nullopt;
+  // As many on their way as leave room for blocks of the next kernel beside those of this one.
+  const size_t third = static_cast<size_t>(device.shared_bytes_per_multiprocessor) / 3;
+  const size_t other = static_cast<size_t>(beside) + kReservedSharedBytes;
+  int slots = kFewestSlots;
+  while (slots < kMostRingSlots && shared_with(2 * slots) + other <= third) slots *= 2;
+  const int fitting =
+      std::clamp(static_cast<int>(static_cast<size_t>(device.shared_bytes_per_multiprocessor) /
+                                  (shared_with(slots) + other)),
+                 1, kMostBlocksPerMultiprocessor);
+  const int rounds = divide_up(num_panels, fitting * device.multiprocessors);
+  return QuantizedGemvPlan{.warps = warps,
+                           .blocks = divide_up(num_panels, rounds),
+                           .segments = segments,
+                           .turns = turns,
+                           .slots = slots,
+                           .keeps_terms = keeps,
+                           .shared_bytes = shared_with(slots)};
+}
+
 int gemm_stages(int num_terms) { return num_terms == 1 ? 5 : 4; }
 
-GemmPlan plan_gemm(int num_panels, int num_terms, int num_tokens) {
-  const size_t stage =
-      size_t{kGemmSteps} * kStepWords * 4 *
-      (size_t{kGemmPanels} * kPanelRows + static_cast<size_t>(gemm_tokens(num_terms) * num_terms));
+GemmPlan plan_gemm(int num_panels, int step_bytes, int num_terms, int num_tokens) {
+  const size_t stage = size_t{kGemmSteps} *
+                       (static_cast<size_t>(kGemmPanels * step_bytes) +
+                        static_cast<size_t>(gemm_tokens(num_terms) * num_terms) * kStepWords * 4);
   return {.row_tiles = divide_up(num_panels, kGemmPanels),
           .token_tiles = divide_up(num_tokens, gemm_tokens(num_terms)),
           .shared_bytes = stage * static_cast<size_t>(gemm_stages(num_terms))};
@@ -85,7 +132,6 @@ GemmPlan plan_gemm(int num_panels, int num_terms, int num_tokens) {
 
 WgmmaPlan plan_wgmma(const DeviceLimits& device, int num_panels, int steps, int num_terms,
                      int num_tokens) {
-  constexpr int kGroupPanels = 4;
   const int tokens = std::max(term_block(num_terms, num_tokens), kSmallestWgmmaTokens);
   const int token_tiles = divide_up(num_tokens, tokens);
   const int row_groups = num_panels / kGroupPanels;
@@ -116,6 +162,22 @@ WgmmaPlan plan_wgmma(const DeviceLimits& device, int num_panels, int steps, int 
   if (!large) return plan(1, false, 3);
   if (num_terms == 1 && tiles * 2 <= multiprocessors) return plan(1, false, 1);
   return plan(2, false, 1);
+}
+
+WgmmaPlan plan_wgmma_quantized(const DeviceLimits& device, int num_panels, int num_terms,
+                               int num_tokens) {
+  const int tokens = std::max(term_block(num_terms, num_tokens), kSmallestWgmmaTokens);
+  const int token_tiles = divide_up(num_tokens, tokens);
+  const bool large = tokens * num_terms >= 128;
+  const int groups = large ? 2 : 1;
+  const int row_tiles = divide_up(num_panels / kGroupPanels, groups);
+  const int at_once = (large ? 1 : 2) * device.multiprocessors;
+  return {.groups = groups,
+          .tokens = tokens,
+          .row_tiles = row_tiles,
+          .token_tiles = token_tiles,
+          .splits = false,
+          .clusters = std::min(row_tiles * token_tiles, at_once)};
 }
 
 int chunk_bucket(int last_position) {

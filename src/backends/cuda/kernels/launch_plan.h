@@ -35,6 +35,30 @@ struct GemvPlan {
 std::optional<GemvPlan> plan_gemv(const DeviceLimits& device, int num_panels, int steps,
                                   int num_terms, int num_tokens, int norm_width);
 
+// gemv of quantised weights.
+inline constexpr int kMostRingSlots = 4;
+// Of one launch: three terms of more would leave no room beside them for weights on their way.
+inline constexpr int most_quantized_gemv_tokens(int num_terms) {
+  return num_terms == 1 ? kMostGemvTokens : kMostGemvTokens / 2;
+}
+inline constexpr int kMostQuantizedWarps = 16;  // Where a sum has more segments than 8.
+inline constexpr int kQ4TableBytes = 32768;  // Of every block that decodes q4, beside the others.
+
+struct QuantizedGemvPlan {
+  int warps;         // Of a block, beside one that finishes; each takes segments of k in turn.
+  int blocks;        // Each takes panels in turn.
+  int segments;      // Of a sum.
+  int turns;         // Panels whose sums there is room for: 2 to kMostGemvTurns.
+  int slots;         // Segments that a warp has on their way: 2 or 4.
+  bool keeps_terms;  // A warp stages its segment's activations once.
+  size_t shared_bytes;
+};
+// `segment_bytes`: of a panel's weights. `table_bytes`: that a block has beside `shared_bytes`. The
+// rest as of plan_gemv().
+std::optional<QuantizedGemvPlan> plan_gemv_quantized(const DeviceLimits& device, int segment_bytes,
+                                                     int table_bytes, int num_panels, int steps,
+                                                     int num_terms, int num_tokens, int norm_width);
+
 struct GemmPlan {
   int row_tiles;    // Of kGemmPanels panels.
   int token_tiles;  // Of gemm_tokens().
@@ -45,7 +69,8 @@ inline constexpr int gemm_tokens(int num_terms) { return num_terms == 1 ? 128 : 
 inline constexpr int kGemmSteps = 2;  // Of a stage.
 inline constexpr int kGemmWarps = 16;
 int gemm_stages(int num_terms);
-GemmPlan plan_gemm(int num_panels, int num_terms, int num_tokens);
+// `step_bytes`: of a panel's weights in a step.
+GemmPlan plan_gemm(int num_panels, int step_bytes, int num_terms, int num_tokens);
 
 // gemm by wgmma.
 inline constexpr int kSmallestWgmmaTokens = 32;  // Of a tile.
@@ -60,6 +85,9 @@ struct WgmmaPlan {
 // Where the terms' blocks are term_block() tokens. For compute capability 9.0.
 WgmmaPlan plan_wgmma(const DeviceLimits& device, int num_panels, int steps, int num_terms,
                      int num_tokens);
+// The same of quantised weights. A block makes a whole sum: their kernels have fewer shapes.
+WgmmaPlan plan_wgmma_quantized(const DeviceLimits& device, int num_panels, int num_terms,
+                               int num_tokens);
 
 // Attention sees keys and values in chunks of so many positions, cut at multiples of it, whatever
 // the step: their partial results are joined in rising order.

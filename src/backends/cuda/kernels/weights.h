@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "backends/cuda/kernels/launch.h"
+#include "backends/cuda/kernels/product.h"
 
 namespace trtmc::cuda {
 
@@ -21,11 +22,25 @@ struct PackFragmentsArgs {
 };
 void launch_pack_fragments(const PackFragmentsArgs& args, const Launch& how);
 
+// The same of quantised panels, which are those of tensor/block_formats.h.
+struct PackQuantizedArgs {
+  WeightFormat format;  // kQ8 or kQ4
+  const void* from;     // [num_panels][groups] of Q8Group or Q4Group
+  void* to;
+  int num_panels;
+  int groups;
+  int steps;  // Of `to`.
+  int first_row;
+  int row_distance;
+};
+void launch_pack_quantized(const PackQuantizedArgs& args, const Launch& how);
+
 // Rows of the embedding. One of `fragments` and `panels` is set.
 struct EmbedArgs {
-  const uint4* fragments;  // bf16
-  const float* panels;     // f32: [panel][column][16 rows]
-  int steps;               // Of fragments.
+  WeightFormat format;    // Of fragments.
+  const void* fragments;  // As product.h says.
+  const float* panels;    // f32: [panel][column][16 rows]
+  int steps;              // Of fragments.
   int width;
   const int32_t* tokens;
   int num_tokens;
