@@ -4,6 +4,7 @@
 #include "cli/backend_table.h"
 #include "cli/commands.h"
 #include "cli/option_values.h"
+#include "cli/route_report.h"
 
 namespace trtmc {
 namespace {
@@ -79,7 +80,7 @@ Json layers_json(const DecoderSpec& spec) {
   return layers;
 }
 
-Json inspect_json(const Bundle& bundle) {
+Json inspect_json(const Bundle& bundle, const RouteDecision& routes) {
   const Manifest& manifest = bundle.manifest();
   Json json;
   json.set("family", manifest.family);
@@ -97,8 +98,7 @@ Json inspect_json(const Bundle& bundle) {
   json.set("quantization", manifest.quantization);
   json.set("chat_template", bundle.chat_template().has_value());
   json.set("sections", sections_json(bundle));
-  // Decoder routes belong to the TensorRT backend, which this version does not have.
-  json.set("routes", Json::Array());
+  json.set("routes", to_json(routes));
   json.set("backends", to_json(backend_states(&manifest)));
   return json;
 }
@@ -115,9 +115,10 @@ std::string sections_text(const Bundle& bundle) {
   return text;
 }
 
-std::string inspect_text(const Bundle& bundle) {
+std::string inspect_text(const Bundle& bundle, const RouteDecision& routes) {
   const Manifest& manifest = bundle.manifest();
   const DecoderSpec& spec = bundle.spec();
+  const std::optional<DecoderRoute> taken = routes.taken();
   const auto line = [](std::string_view name, const std::string& value) {
     return fmt::format("{:<14}{}\n", name, value);
   };
@@ -144,8 +145,10 @@ std::string inspect_text(const Bundle& bundle) {
                                         spec.tied_embeddings ? ", tied embeddings" : "")) +
          line("stop ids", fmt::format("{}", fmt::join(manifest.stop_ids, ", "))) +
          line("chat template", bundle.chat_template() ? "yes" : "none") +
-         line("routes", "none: no backend of this version has any") +
-         fmt::format("sections      {}\n", bundle.sections().size()) + sections_text(bundle);
+         line("routes", taken ? fmt::format("{}, through TensorRT", decoder_route_name(*taken))
+                              : "none through TensorRT") +
+         to_text(routes) + fmt::format("sections      {}\n", bundle.sections().size()) +
+         sections_text(bundle);
 }
 
 }  // namespace
@@ -158,8 +161,9 @@ void execute(const InspectCommand& command, Console& console) {
     if (command.json) return console.print_json(to_json(states));
     return console.print(to_table(states));
   }
-  if (command.json) return console.print_json(inspect_json(bundle));
-  console.print(inspect_text(bundle));
+  const RouteDecision routes = choose_decoder_route(route_question(bundle, command.routes));
+  if (command.json) return console.print_json(inspect_json(bundle, routes));
+  console.print(inspect_text(bundle, routes));
 }
 
 }  // namespace trtmc

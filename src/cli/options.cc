@@ -12,6 +12,7 @@
 #include "bundle/quant_scheme.h"
 #include "cli/command_parser.h"
 #include "cli/option_values.h"
+#include "cli/route_options.h"
 #include "cli/shared_options.h"
 
 namespace trtmc {
@@ -303,9 +304,11 @@ Command parse_inspect(Arguments arguments, const Settings& settings) {
   parser.flag("--backends", "print which backends can run it, and why others can't",
               command.backends);
   declare_json(parser, command.json);
+  declare_routes(parser, command.routes);
   declare_log(parser, command.log);
   parser.parse(arguments, settings);
   check_log(parser, command.log);
+  if (command.backends) refuse_routes(parser, "with --backends");
   return command;
 }
 

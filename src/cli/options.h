@@ -12,6 +12,7 @@
 #include "builder/build_plan.h"
 #include "cli/command_description.h"
 #include "cli/console.h"
+#include "cli/route_options.h"
 #include "cli/serve_options.h"
 #include "cli/settings.h"
 #include "engine/engine.h"
@@ -133,6 +134,7 @@ struct ExportCommand {
 struct InspectCommand {
   LogOptions log;
   std::filesystem::path bundle;
+  RouteOptions routes;
   bool backends = false, json = false;
 };
 

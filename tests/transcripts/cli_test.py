@@ -209,6 +209,18 @@ class Formats(unittest.TestCase):
         self.assertEqual([layer["rope"] for layer in inspected["layers"]],
                          [True, True, True, False, True, True, True, False])
 
+    def test_inspect_json_has_the_routes_and_their_reasons(self):
+        routes = json.loads(trtmc("inspect", OPTIONS.bundle, "--json", "--precision", "f32").stdout)["routes"]
+        self.assertEqual([(route["name"], route["taken"], route["possible"]) for route in routes],
+                         [("native_kv", False, False), ("standard", True, True), ("dual_profile", False, True)])
+        for route in routes:
+            self.assertEqual([reason["subject"] for reason in route["reasons"]],
+                             ["precision", "quantisation", "activation", "biases", "heads", "attention", "rope",
+                              "fp32 layers", "capacity", "memory", "TensorRT"])
+        self.assertEqual([reason for reason in routes[0]["reasons"] if not reason["for"]],
+                         [{"subject": "precision", "for": False,
+                           "text": "f32, but fused attention is taken in bf16 only"}])
+
     def test_every_json_answer_is_one_line(self):
         for arguments in (["version", "--json"], ["inspect", OPTIONS.bundle, "--json"],
                           ["verify", OPTIONS.bundle, "--json"]):
