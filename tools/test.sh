@@ -1,8 +1,8 @@
 #!/bin/bash
 # Builds trtmc and passes its tests; installs what that needs. Without an option: format, layers, and
 # everything but the slow tests, compiled by g++. `--all` is what CI runs: the docs as a site, clang-tidy, instructions
-# a token by callgrind, the sanitizers and the fuzzers (compiled by clang), the CUDA backend where nvcc is, then the same as
-# without an option, and PyPI's clients against the server. `--stage NAME` runs one stage.
+# a token by callgrind, the sanitizers and the fuzzers (compiled by clang), the CUDA and TensorRT backends where nvcc is,
+# then the same as without an option, and PyPI's clients against the server. `--stage NAME` runs one stage.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -85,6 +85,17 @@ stage_cuda() {  # Compiles the GPU's module, and runs what needs no GPU: plans, 
   build/cuda/bin/trtmc version | grep '^cuda  *\(ready\|unavailable\)'
 }
 
+stage_tensorrt() {  # Compiles TensorRT's module against headers from PyPI, runs it on a fake, builds its networks with TensorRT-RTX.
+  if ! command -v nvcc >/dev/null; then
+    echo "the CUDA toolkit is not here: the TensorRT backend is not compiled"
+    return
+  fi
+  venv .venv-tensorrt tests/tensorrt/requirements.txt --no-deps
+  configure tensorrt -DTRTMC_TENSORRT_INCLUDE="$(echo "$PWD"/.venv-tensorrt/lib/python3*/site-packages/kernel_lens/include/tensorrt)"
+  cmake --build --preset tensorrt -j "$jobs" --target trtmc_backend_tensorrt tensorrt_tests tensorrt11_tests tensorrt_routes_driver -- --quiet
+  ctest --preset tensorrt -j "$jobs" -R '^(tensorrt(11)?\.|structure\.module_tensorrt)'
+}
+
 run() {
   for stage in "$@"; do
     say "$stage"
@@ -96,7 +107,7 @@ run() {
 tools/install_deps.sh --tests
 case "${1:-}" in
   "") run format dev ;;
-  --all) run format docs tidy instructions asan fuzz tsan cuda dev clients ;;
+  --all) run format docs tidy instructions asan fuzz tsan cuda tensorrt dev clients ;;
   --stage) run "$2" ;;
-  *) echo "usage: tools/test.sh [--all | --stage format|docs|dev|release|asan|tsan|clang|tidy|instructions|fuzz|clients|cuda|arm64]" >&2; exit 2 ;;
+  *) echo "usage: tools/test.sh [--all | --stage format|docs|dev|release|asan|tsan|clang|tidy|instructions|fuzz|clients|cuda|tensorrt|arm64]" >&2; exit 2 ;;
 esac

@@ -92,7 +92,11 @@ struct ExecutorOptions {
   uint64_t kv_memory_bytes = 0;  // 0: room for one sequence of context_length.
   KvType kv_type = KvType::kF32;
   ActivationType activation_type = ActivationType::kF32;  // Of the cuda backend.
-  int max_tokens_per_step = 0;                            // 0: the backend's choice.
+  // Of the tensorrt backend: what is computed in (nothing: as the weights are stored), and layers
+  // that are computed in float32 all the same, rising.
+  std::optional<DType> precision;
+  std::vector<int> fp32_layers;
+  int max_tokens_per_step = 0;  // 0: the backend's choice.
   int max_sequences_per_step = 64;
   HiddenStateProbe hidden_state_probe;  // Empty: none.
 };

@@ -39,7 +39,8 @@ std::vector<const Backend*> backends_called(std::string_view name) {
 
 std::span<const Backend* const> all_backends() {
   static const ModuleBackend kCuda("cuda", module_folders());
-  static const std::array<const Backend*, 3> kBackends = {&cpu_backend(), &kCuda,
+  static const ModuleBackend kTensorRt("tensorrt", module_folders());
+  static const std::array<const Backend*, 4> kBackends = {&cpu_backend(), &kCuda, &kTensorRt,
                                                           &reference_backend()};
   return kBackends;
 }

@@ -8,7 +8,8 @@
 
 namespace trtmc {
 
-// "cpu" first, "reference" last. A module among them ("cuda") is opened when it is asked something.
+// "cpu" first, "reference" last. A module among them ("cuda", "tensorrt") is opened when it is
+// asked something.
 std::span<const Backend* const> all_backends();
 
 // By name, or for "auto" the first of those linked in that can run `manifest` on this machine:

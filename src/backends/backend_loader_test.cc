@@ -43,7 +43,7 @@ TEST(Backends, AreTheCpuByDefault) {
 TEST(Backends, RefuseAnUnknownNameWithThoseThereAre) {
   const Error error = error_of("cuda9", manifest_of("none"));
   EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
-  EXPECT_THAT(error.what(), HasSubstr("\"cuda9\", only auto, cpu, cuda, reference"));
+  EXPECT_THAT(error.what(), HasSubstr("\"cuda9\", only auto, cpu, cuda, tensorrt, reference"));
 }
 
 TEST(Backends, SayWhyNoneCanRunAModel) {

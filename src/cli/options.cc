@@ -289,8 +289,9 @@ Command parse_verify(Arguments arguments, const Settings& settings) {
   check_log(parser, command.log);
   command.compare_with_reference = parser.given("--backend");
   if (!command.compare_with_reference && command.goldens.empty()) {
-    for (const std::string_view name : {"--threads", "--threads-batch", "--context", "--kv-memory",
-                                        "--kv-type", "--activations", "--cpu-isa"}) {
+    for (const std::string_view name :
+         {"--threads", "--threads-batch", "--context", "--kv-memory", "--kv-type", "--activations",
+          "--precision", "--fp32-layer", "--cpu-isa"}) {
       parser.refuse_without_effect(name, "without --backend or --goldens");
     }
   }

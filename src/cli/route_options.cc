@@ -35,7 +35,7 @@ void insert_rising(std::vector<int>& layers, int layer) {
 
 void declare_precision(CommandParser& parser, std::optional<DType>& precision) {
   parser.option("--precision", "TYPE",
-                "f32, f16 or bf16: what is computed in (default: as the weights are stored)",
+                "what tensorrt computes in: f32, f16 or bf16 (default: as the weights are stored)",
                 [&precision](const std::string& text) {
                   precision = static_cast<DType>(parse_name(text, kPrecisions));
                 });
@@ -43,7 +43,8 @@ void declare_precision(CommandParser& parser, std::optional<DType>& precision) {
 }
 
 void declare_fp32_layers(CommandParser& parser, std::vector<int>& layers) {
-  parser.repeatable("--fp32-layer", "N", "keep layer N, from 0 on, in float32; repeatable",
+  parser.repeatable("--fp32-layer", "N",
+                    "keep layer N of tensorrt, from 0 on, in float32; repeatable",
                     [&layers](const std::string& text) {
                       insert_rising(layers, static_cast<int>(parse_integer(text, 0, kMaxInt)));
                     });

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/utf8.h"
 #include "cli/option_values.h"
+#include "cli/route_options.h"
 #include "text/chat_template.h"
 
 namespace trtmc {
@@ -97,9 +98,10 @@ void declare_threads(CommandParser& parser, int& threads) {
 
 void declare_load(CommandParser& parser, LoadOptions& load) {
   parser.group("Model");
-  parser.shared_option("--backend", "NAME", "auto, cpu, cuda or reference (default: auto, the CPU)",
+  parser.shared_option("--backend", "NAME",
+                       "auto, cpu, cuda, tensorrt or reference (default: auto, the CPU)",
                        [&load](const std::string& text) { load.backend = text; });
-  parser.choices({"auto", "cpu", "cuda", "reference"});
+  parser.choices({"auto", "cpu", "cuda", "tensorrt", "reference"});
   declare_threads(parser, load.executor.num_threads);
   parser.shared_option("--threads-batch", "N",
                        "of steps of several tokens: prompts, answers together (default: "
@@ -119,6 +121,8 @@ void declare_load(CommandParser& parser, LoadOptions& load) {
                "how keys and values are kept: f32, bf16, or q8 (cpu)");
   declare_type(parser, "--activations", load.executor.activation_type, kActivationTypes,
                "how cuda multiplies them: f32 exactly, or bf16 as Transformers, faster");
+  declare_precision(parser, load.executor.precision);
+  declare_fp32_layers(parser, load.executor.fp32_layers);
   parser.shared_option("--cpu-isa", "NAME",
                        "CPU instruction set: avx512vnni, avx512, avxvnni, avx2, neon_dotprod, "
                        "neon, generic (default: "
@@ -212,6 +216,13 @@ void check_load(const CommandParser& parser, const LoadOptions& load) {
     for (const std::string_view name : {"--cpu-isa", "--threads", "--threads-batch"}) {
       parser.refuse_without_effect(name, "on the cuda backend, which runs on a GPU");
     }
+  }
+  if (load.backend != "tensorrt") {
+    parser.refuse_without_effect("--precision", "on any backend but tensorrt");
+    parser.refuse_without_effect("--fp32-layer", "on any backend but tensorrt");
+  } else {
+    parser.refuse_without_effect("--cpu-isa", "on the tensorrt backend, which runs on a GPU");
+    parser.refuse_without_effect("--kv-type", "on the tensorrt backend, which has --precision");
   }
   if (load.backend == "reference") {
     for (const std::string_view name : {"--threads", "--threads-batch"}) {

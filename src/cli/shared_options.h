@@ -13,7 +13,7 @@ void declare_bundle(CommandParser& parser, std::filesystem::path& bundle);
 void declare_log(CommandParser& parser, LogOptions& log);
 void declare_json(CommandParser& parser, bool& json);
 void declare_threads(CommandParser& parser, int& threads);
-// Backend, threads of both kinds, context, KV memory and type, instruction set.
+// Backend, threads of both kinds, context, KV memory and type, precision, instruction set.
 void declare_load(CommandParser& parser, LoadOptions& load);
 void declare_speculate(CommandParser& parser, EngineOptions& engine);
 void declare_file(CommandParser& parser, std::filesystem::path& file, std::string_view what);

@@ -26,8 +26,9 @@ struct Variant {
 std::vector<Variant> variants() {
   std::vector<Variant> all;
   for (const Backend* backend : all_backends()) {
-    // The cuda backend has a program of its own, cuda_test.cc.
+    // The cuda backend has a program of its own, cuda_test.cc; so has tensorrt, tests/tensorrt.
     if (backend->name() == "reference" || backend->name() == "cuda") continue;
+    if (backend->name() == "tensorrt") continue;
     if (backend->name() != "cpu") {
       all.push_back({std::string(backend->name()), ""});
       continue;

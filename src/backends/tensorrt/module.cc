@@ -1,0 +1,86 @@
+// The one symbol of libtrtmc_backend_tensorrt.so.
+#include <fmt/format.h>
+
+#include "backends/backend_module.h"
+#include "backends/cuda/check_cuda.h"
+#include "backends/tensorrt/library_version.h"
+#include "backends/tensorrt/trt_executor.h"
+#include "base/environment.h"
+
+namespace trtmc {
+namespace tensorrt {
+namespace {
+
+// Asked before TensorRT is: without a device it was seen to hand out objects that are none.
+cuda::DeviceProbe probe_device() {
+  cuda::DeviceProbe probe;
+  cudaDriverGetVersion(&probe.driver_version);
+  int count = 0;
+  probe.status = static_cast<int>(cudaGetDeviceCount(&count));
+  if (probe.status == cuda::kSuccess && count == 0) probe.status = cuda::kNoDevice;
+  cudaDeviceProp properties{};
+  if (probe.status == cuda::kSuccess) {
+    probe.status = static_cast<int>(cudaGetDeviceProperties(&properties, 0));
+  }
+  cudaGetLastError();
+  if (probe.status != cuda::kSuccess) return probe;
+  probe.name = properties.name;
+  probe.architecture = properties.major * 10 + properties.minor;
+  return probe;
+}
+
+class TensorRtBackend final : public Backend {
+ public:
+  std::string_view name() const override { return "tensorrt"; }
+
+  std::optional<std::string> unavailable() const override {
+    if (auto reason = cuda::refusal(probe_device())) return reason;
+    if (!opened_library().library) return opened_library().trouble;
+    return std::nullopt;
+  }
+
+  std::string description() const override {
+    const cuda::DeviceProbe probe = probe_device();
+    return fmt::format("TensorRT {} on {}, compute capability {}.{}",
+                       version_name(opened_library().library->version()), probe.name,
+                       probe.architecture / 10, probe.architecture % 10);
+  }
+
+  // A route that takes anything is always there; what is asked for decides between them at load.
+  std::optional<std::string> unsupported(const Manifest& manifest) const override {
+    RouteQuestion question;
+    question.spec = manifest.spec;
+    question.quantization = manifest.quantization;
+    question.version = opened_library().library->known_version();
+    const RouteDecision decision = choose_decoder_route(question);
+    if (decision.taken()) return std::nullopt;
+    return "no route through TensorRT: " + decision.refusal();
+  }
+
+  std::unique_ptr<Executor> load(const Bundle& bundle,
+                                 const ExecutorOptions& options) const override {
+    if (const auto reason = unavailable()) throw Error(ErrorCode::kUnsupported, *reason);
+    if (options.hidden_state_probe) {
+      throw Error(ErrorCode::kUnsupported,
+                  "the tensorrt backend shows nothing of what happens inside a step");
+    }
+    const PlanCache cache(plan_folder(process_environment));
+    return make_trt_executor(*opened_library().library, bundle, options, cache);
+  }
+};
+
+}  // namespace
+}  // namespace tensorrt
+}  // namespace trtmc
+
+extern "C" __attribute__((visibility("default"))) const trtmc::BackendModule* trtmc_backend_v1(
+    const trtmc::ModuleHost* host) noexcept {
+  static const trtmc::tensorrt::TensorRtBackend kBackend;
+  static const trtmc::BackendModule kModule{trtmc::module_build_id(), &kBackend};
+  try {
+    trtmc::set_log_sink(host->log);
+  } catch (...) {
+    return nullptr;
+  }
+  return &kModule;
+}
