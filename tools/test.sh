@@ -81,7 +81,7 @@ stage_cuda() {  # Compiles the GPU's module, and runs what needs no GPU: plans, 
   fi
   configure cuda
   cmake --build --preset cuda -j "$jobs" --target trtmc backends_tests trtmc_backend_cuda cuda_tests cuda_goldens_tests -- --quiet
-  ctest --preset cuda -j "$jobs" -R '^(backends\.(Module|Device|Failure|Steps|GemvPlan|GemmPlan|Chunks)|structure\.module_cuda|cuda)'
+  ctest --preset cuda -j "$jobs" -R '^(backends\.(Module|Device|Failure|Steps|Segments|TermBlock|GemvPlan|GemmPlan|WgmmaPlan|QuantizedGemvPlan|QuantizedWgmmaPlan|Chunks)|structure\.module_cuda|cuda)'
   build/cuda/bin/trtmc version | grep '^cuda  *\(ready\|unavailable\)'
 }
 
