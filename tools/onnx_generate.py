@@ -32,8 +32,8 @@ class OnnxModel:
         self.outputs = [o.name for o in self.session.get_outputs()]
 
     def empty_past(self, batch):
-        kind = np.float16 if self.caches and self.caches[0].type == "tensor(float16)" else np.float32
-        return {c.name: np.zeros((batch, c.shape[1], 0, c.shape[3]), kind) for c in self.caches}
+        kinds = {"tensor(float16)": np.float16, "tensor(float)": np.float32}
+        return {c.name: np.zeros((batch, c.shape[1], 0, c.shape[3]), kinds[c.type]) for c in self.caches}
 
     def run(self, ids, attention_mask=None, position_ids=None, past=None):
         """Logits [batch, sequence, vocabulary] and the past of the next step. By default every token counts, and

@@ -332,6 +332,7 @@ Command parse_export(Arguments arguments, const Settings& settings) {
   parser.flag("--plain-operators",
               "norms and rotations of additions and products, for systems without opset 23's own",
               command.onnx.composed);
+  declare_fp32_layers(parser, command.onnx.fp32_layers, "the model");
   declare_json(parser, command.json);
   declare_threads(parser, command.threads);
   declare_log(parser, command.log);

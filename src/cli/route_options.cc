@@ -42,9 +42,9 @@ void declare_precision(CommandParser& parser, std::optional<DType>& precision) {
   parser.choices({std::begin(kPrecisions), std::end(kPrecisions)});
 }
 
-void declare_fp32_layers(CommandParser& parser, std::vector<int>& layers) {
+void declare_fp32_layers(CommandParser& parser, std::vector<int>& layers, std::string_view of) {
   parser.repeatable("--fp32-layer", "N",
-                    "keep layer N of tensorrt, from 0 on, in float32; repeatable",
+                    fmt::format("keep layer N of {}, from 0 on, in float32; repeatable", of),
                     [&layers](const std::string& text) {
                       insert_rising(layers, static_cast<int>(parse_integer(text, 0, kMaxInt)));
                     });

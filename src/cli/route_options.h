@@ -22,7 +22,9 @@ struct RouteOptions {
 // --precision
 void declare_precision(CommandParser& parser, std::optional<DType>& precision);
 // --fp32-layer, repeatable; `layers` are rising afterwards, whatever the order they are given in.
-void declare_fp32_layers(CommandParser& parser, std::vector<int>& layers);
+// of: whose layers they are, for the help.
+void declare_fp32_layers(CommandParser& parser, std::vector<int>& layers,
+                         std::string_view of = "tensorrt");
 // These two, --context, --tensorrt and --gpu-memory, under a heading.
 void declare_routes(CommandParser& parser, RouteOptions& routes);
 

@@ -228,13 +228,7 @@ DType stored_precision(const Bundle& bundle) {
   return is_quantized(stored) ? DType::kBF16 : stored;
 }
 
-std::vector<DType> layer_precisions(const DecoderSpec& spec, DType precision,
-                                    const std::vector<int>& fp32_layers) {
-  if (is_quantized(precision)) {
-    throw Error(ErrorCode::kInvalidArgument,
-                fmt::format("a precision of {}, expected f32, f16 or bf16", dtype_name(precision)));
-  }
-  std::vector<DType> types(spec.layers.size(), precision);
+void check_fp32_layers(const DecoderSpec& spec, const std::vector<int>& fp32_layers) {
   int previous = -1;
   for (const int layer : fp32_layers) {
     if (layer < 0 || layer >= spec.num_layers()) {
@@ -248,9 +242,19 @@ std::vector<DType> layer_precisions(const DecoderSpec& spec, DType precision,
                               "numbers",
                               layer, previous));
     }
-    types[static_cast<size_t>(layer)] = DType::kF32;
     previous = layer;
   }
+}
+
+std::vector<DType> layer_precisions(const DecoderSpec& spec, DType precision,
+                                    const std::vector<int>& fp32_layers) {
+  if (is_quantized(precision)) {
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("a precision of {}, expected f32, f16 or bf16", dtype_name(precision)));
+  }
+  check_fp32_layers(spec, fp32_layers);
+  std::vector<DType> types(spec.layers.size(), precision);
+  for (const int layer : fp32_layers) types[static_cast<size_t>(layer)] = DType::kF32;
   return types;
 }
 

@@ -81,6 +81,10 @@ RouteDecision choose_decoder_route(const RouteQuestion& question);
 // they are quantised.
 DType stored_precision(const Bundle& bundle);
 
+// Throws kInvalidArgument for a layer that the model does not have, and for layers that do not
+// rise.
+void check_fp32_layers(const DecoderSpec& spec, const std::vector<int>& fp32_layers);
+
 // The types in which layers are computed: `precision`, but float32 for those of `fp32_layers`.
 // [layers]. Throws as above.
 std::vector<DType> layer_precisions(const DecoderSpec& spec, DType precision,

@@ -1,6 +1,7 @@
 #include "graph/onnx_export.h"
 
 #include "base/file.h"
+#include "graph/decoder_route.h"
 #include "graph/onnx_sink.h"
 #include "trtmc/version.h"
 
@@ -31,6 +32,7 @@ void write_data(const OnnxSink& sink, const WeightStream& weights, AtomicFile& f
 void export_onnx(const Bundle& bundle, const OnnxOptions& options,
                  const std::filesystem::path& folder, ThreadPool& pool,
                  const ExportProgress& progress) {
+  check_fp32_layers(bundle.spec(), options.fp32_layers);
   const GraphForm form{
       .type = options.type, .fp32_layers = options.fp32_layers, .logits_type = options.type};
   OnnxSink sink(bundle, form, options.composed);

@@ -26,7 +26,7 @@ using ExportProgress = std::function<void(uint64_t done, uint64_t total)>;
 
 // Writes both files into `folder`, which is there. Memory stays under 1 GB whatever the model's
 // size. Throws kExhausted for a disk that is too small, before the work; kUnsupported for a weight
-// that the type can't hold.
+// that the type can't hold; kInvalidArgument for a layer that the model does not have.
 void export_onnx(const Bundle& bundle, const OnnxOptions& options,
                  const std::filesystem::path& folder, ThreadPool& pool,
                  const ExportProgress& progress);

@@ -183,6 +183,11 @@ class Embedded(OnnxCase):
         self.assertEqual(model.caches[0].type, "tensor(float16)")
         self.assertEqual(half_failures(model, self.short, self.gates["bfloat16"]), [])
 
+    def test_a_layer_kept_in_float32_stays_so_among_float16(self):
+        model = OnnxModel(self.export(TINY, "f16_layer", "--dtype", "f16", "--fp32-layer", 0))
+        self.assertEqual([cache.type for cache in model.caches[:4]], ["tensor(float)"] * 2 + ["tensor(float16)"] * 2)
+        self.assertEqual(half_failures(model, self.short, self.gates["bfloat16"]), [])
+
     def test_prefill_and_32_steps_are_one_prefill(self):
         ids = self.golden["cases"][-1]["prompt_ids"][:80]
         at_once = self.model.run([ids])[0][0]
