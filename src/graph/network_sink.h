@@ -42,7 +42,7 @@ class NetworkSink {
                       std::span<const Axis> axes) = 0;
 
   // ---- Weights, by key: where they come from, how they lie and what they are stored as is
-  // between the sink and the bundle (weight_rows.h). Matrices have the type of
+  // between the sink and the bundle (weight_stream.h). Matrices have the type of
   // their layer, which is x's.
   // Rows of the matrix `table` at ids [B, S]: [B, S, W].
   virtual NetworkTensor embed(NetworkTensor ids, const TensorKey& table) = 0;

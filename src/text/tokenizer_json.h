@@ -13,8 +13,9 @@ namespace trtmc {
 // fallback, Metaspace, normalisers, …). Deterministic.
 std::vector<std::byte> compile_tokenizer(std::string_view tokenizer_json);
 
-// A tokenizer.json that compiles to `tables`: with the same tokens, merges, splits, added tokens and
-// template. What the tables don't keep, since it changes no id, is left out. Throws as Tokenizer.
+// A tokenizer.json that compiles to `tables`: with the same tokens, merges, splits, added tokens
+// and template. What the tables don't keep, since it changes no id, is left out. Throws as
+// Tokenizer.
 std::string decompile_tokenizer(std::span<const std::byte> tables);
 
 // "16.0.0": of the character classes that the split patterns use.
