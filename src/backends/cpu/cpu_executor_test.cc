@@ -41,7 +41,7 @@ using Nanoseconds = uint64_t;
 class StepThreads : public testing::Test {
  protected:
   StepThreads() {
-    write_random_bundle(folder_.path() / "random.trtmc", spec(), DType::kF32, 1);
+    write_random_bundle(folder_.path() / "random.trtmc", spec(), "f32", 1);
     bundle_ = std::make_unique<Bundle>(folder_.path() / "random.trtmc");
   }
 
