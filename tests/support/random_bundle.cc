@@ -116,7 +116,7 @@ void write_random_bundle(const std::filesystem::path& path, const DecoderSpec& s
   for (const TensorKey& key : tensor_keys(spec)) sections.push_back(section_of(spec, key, weights));
   BundleWriter writer(path, manifest_of(spec, weights), sections, AtomicFile::IfExists::kReplace);
   Random random(seed);
-  ThreadPool pool(is_quantized(dtype) ? ThreadPool::default_num_threads() : 1);
+  ThreadPool pool(quantization_of(weights) == "none" ? 1 : ThreadPool::default_num_threads());
   for (size_t i = 0; i < sections.size(); ++i) {
     const TensorKey key = *parse_tensor_key(sections[i].name);
     if (is_norm(key.role)) {
