@@ -206,7 +206,7 @@ TEST(Options, AnUnknownCommandNamesTheKnownOnes) {
   EXPECT_EQ(
       refusal({"juggle", "m"}).hint,
       "commands are build, pull, run, chat, serve, prompt, tokenize, detokenize, score, verify, "
-      "inspect, bench, list, rm, version");
+      "inspect, export, bench, list, rm, version");
 }
 
 TEST(Options, AnOptionTwiceIsRefused) {

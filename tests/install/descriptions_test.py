@@ -98,7 +98,7 @@ class Completions(unittest.TestCase):
     def test_bash_offers_commands_options_and_values(self):
         self.assertEqual(self.complete("trtmc", "tok"), ["tokenize"])
         for command, _ in commands():
-            names = [name for row, _ in rows(command) for name in re.findall(r"--?[a-z][a-z-]*", row)]
+            names = [name for row, _ in rows(command) for name in re.findall(r"--?[a-z][a-z0-9-]*", row)]
             self.assertEqual(self.complete("trtmc", command, "-"), names, command)
         self.assertEqual(self.complete("trtmc", "run", "x.trtmc", "--kv-type", ""), ["f32", "bf16", "q8"])
         self.assertEqual(self.complete("trtmc", "build", "x", "--quant", "q4"), ["q4_q6", "q4"])
@@ -110,7 +110,7 @@ class Completions(unittest.TestCase):
             self.assertIn(summary.replace("'", "'\\''"), self.read("_trtmc"))
             fish = [line for line in self.read("trtmc.fish").splitlines() if f"from {command}'" in line]
             for names, _ in rows(command):
-                for name in re.findall(r"--([a-z][a-z-]*)", names):
+                for name in re.findall(r"--([a-z][a-z0-9-]*)", names):
                     self.assertIn(f"--{name}", self.read("_trtmc"))
                     self.assertTrue(any(f" -l {name} " in line for line in fish), (command, name))
 
