@@ -142,7 +142,8 @@ class FakeExchange final : public Exchange {
   }
   template <typename Condition>
   bool await_until(std::unique_lock<std::mutex>& lock, Condition&& condition) {
-    const bool came = changed_.wait_for(lock, std::chrono::seconds(100), condition);
+    // Long enough for an emulated processor that others use as well.
+    const bool came = changed_.wait_for(lock, std::chrono::minutes(20), condition);
     EXPECT_TRUE(came) << request().path << ": no answer";
     return came;
   }

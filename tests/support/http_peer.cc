@@ -78,7 +78,11 @@ std::string RawSocket::read(size_t count) {
 
 std::string RawSocket::read_until(std::string_view text) {
   size_t at = std::string::npos;
-  while ((at = received_.find(text)) == std::string::npos && receive()) continue;
+  // What has been looked through is not looked through again: an answer may have megabytes.
+  for (size_t from = 0; (at = received_.find(text, from)) == std::string::npos;) {
+    from = received_.size() - std::min(received_.size(), text.size());
+    if (!receive()) break;
+  }
   return read(at == std::string::npos ? received_.size() : at + text.size());
 }
 
