@@ -4,6 +4,14 @@ include(${PROJECT_SOURCE_DIR}/cmake/TrtmcCuda.cmake)
 if(NOT EXISTS ${TRTMC_TENSORRT_INCLUDE}/NvInfer.h)
   message(FATAL_ERROR "TRTMC_TENSORRT_INCLUDE: ${TRTMC_TENSORRT_INCLUDE} has no NvInfer.h")
 endif()
+file(STRINGS ${TRTMC_TENSORRT_INCLUDE}/NvInferVersion.h trtmc_tensorrt_lines
+     REGEX "^#define (NV_TENSORRT|TRT)_(MAJOR|MINOR)(_ENTERPRISE)? +[0-9]+")
+string(REGEX REPLACE "[^;0-9]*_MAJOR[^;0-9]*([0-9]+).*_MINOR[^;0-9]*([0-9]+).*" "\\1.\\2" trtmc_tensorrt_version
+       "${trtmc_tensorrt_lines}")
+if(NOT trtmc_tensorrt_version VERSION_GREATER_EQUAL 10.14)
+  message(FATAL_ERROR "TRTMC_TENSORRT_INCLUDE: ${TRTMC_TENSORRT_INCLUDE} has the headers of TensorRT "
+                      "${trtmc_tensorrt_version}, expected 10.14 or later, the first with attention layers")
+endif()
 
 # trtmc_tensorrt_parts(tensorrt /usr/include/x86_64-linux-gnu)
 # All of the backend but its module, compiled against the headers of one version, as trtmc_<name>_parts. Who links

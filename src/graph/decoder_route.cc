@@ -161,10 +161,10 @@ RouteReason judge_version(const RouteQuestion& question, DecoderRoute route) {
       route == DecoderRoute::kNativeKv ? kNativeKvTensorRt : kOldestTensorRt;
   const std::string name = fmt::format("{}.{}", version.major, version.minor);
   if (version < oldest) {
-    return {false, "TensorRT",
-            fmt::format(
-                "{}, but {}.{} is the first with {}", name, oldest.major, oldest.minor,
-                route == DecoderRoute::kNativeKv ? "KV-update layers" : "strongly typed networks")};
+    return {
+        false, "TensorRT",
+        fmt::format("{}, but {}.{} is the first with {}", name, oldest.major, oldest.minor,
+                    route == DecoderRoute::kNativeKv ? "KV-update layers" : "attention layers")};
   }
   if (version.major > kNewestTensorRt.major) {
     return {false, "TensorRT",

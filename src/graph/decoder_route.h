@@ -33,7 +33,7 @@ struct TensorRtVersion {
   auto operator<=>(const TensorRtVersion&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
-inline constexpr TensorRtVersion kOldestTensorRt{10, 0};     // The first with strong types only.
+inline constexpr TensorRtVersion kOldestTensorRt{10, 14};    // The first with attention layers.
 inline constexpr TensorRtVersion kNewestTensorRt{11, 1};     // The newest that was looked at.
 inline constexpr TensorRtVersion kNativeKvTensorRt{10, 15};  // The first with a KV-update layer.
 

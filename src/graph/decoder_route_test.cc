@@ -86,6 +86,7 @@ const RouteCase kCases[] = {
     {"F16", [](RouteQuestion& q) { q.precision = DType::kF16; }, kStandard, {"precision"}, {}, {}},
     {"Q8", [](RouteQuestion& q) { q.quantization = "q8"; }, kStandard, {"quantisation"}, {}, {}},
     {"Q4", [](RouteQuestion& q) { q.quantization = "q4"; }, kStandard, {"quantisation"}, {}, {}},
+    {"Q6", [](RouteQuestion& q) { q.quantization = "q6"; }, kStandard, {"quantisation"}, {}, {}},
     {"Gelu",
      [](RouteQuestion& q) { q.activation = "gelu"; },
      std::nullopt,
@@ -192,6 +193,14 @@ const RouteCase kCases[] = {
      {"TensorRT"},
      {"TensorRT"},
      {"TensorRT"}},
+    {"TensorRt10_13",
+     [](RouteQuestion& q) {
+       q.version = {10, 13};
+     },
+     std::nullopt,
+     {"TensorRT"},
+     {"TensorRT"},
+     {"TensorRT"}},
     {"TensorRt10_14",
      [](RouteQuestion& q) {
        q.version = {10, 14};
@@ -220,7 +229,7 @@ const RouteCase kCases[] = {
      [](RouteQuestion& q) {
        q.precision = DType::kF16;
        q.spec.head_dim = 80;
-       q.version = {10, 0};
+       q.version = {10, 14};
      },
      kStandard,
      {"precision", "heads", "TensorRT"},
@@ -267,6 +276,16 @@ TEST(DecoderRoute, SaysWhatADeviceHasNoRoomFor) {
             "11 GB: weights once, keys and values once, of 16 GB free");
   EXPECT_EQ(text_of(decision, DecoderRoute::kStandard, "memory"),
             "22 GB: weights twice, keys and values twice, but there are only 16 GB free");
+}
+
+TEST(DecoderRoute, SaysWhichTensorRtIsTheFirst) {
+  RouteQuestion question = smollm3();
+  question.version = {10, 13};
+  const RouteDecision decision = choose_decoder_route(question);
+  EXPECT_EQ(text_of(decision, DecoderRoute::kNativeKv, "TensorRT"),
+            "10.13, but 10.15 is the first with KV-update layers");
+  EXPECT_EQ(text_of(decision, DecoderRoute::kStandard, "TensorRT"),
+            "10.13, but 10.14 is the first with attention layers");
 }
 
 TEST(DecoderRoute, CountsFloat32LayersAtFourBytes) {

@@ -258,23 +258,25 @@ class FakeNetwork final : public INetworkDefinition {
       network.add(attention(node_of(q), node_of(k), node_of(v)), type_of(q));
       return network.attention_layer();
     }
-#if NV_TENSORRT_MAJOR >= 11
+#if NV_TENSORRT_MAJOR > 10 || NV_TENSORRT_MINOR >= 16
     IAttention* addAttentionV2(ITensor& q, ITensor& k, ITensor& v, AttentionNormalizationOp /*op*/,
                                CausalMaskKind kind) noexcept override {
       TRTMC_CHECK(kind == CausalMaskKind::kNONE, "masks are given");
       return add_attention(q, k, v);
-    }
-    IKVCacheUpdateLayer* addKVCacheUpdate(ITensor& cache, ITensor& update, ITensor& index,
-                                          KVCacheMode /*mode*/) noexcept override {
-      if (type_of(cache) != type_of(update)) return nullptr;
-      network.add(cache_update(node_of(cache), node_of(update), node_of(index)), type_of(cache));
-      return network.layer<IKVCacheUpdateLayer>(StubKVCacheUpdateLayer());
     }
 #else
     IAttention* addAttention(ITensor& q, ITensor& k, ITensor& v, AttentionNormalizationOp /*op*/,
                              bool causal) noexcept override {
       TRTMC_CHECK(!causal, "masks are given");
       return add_attention(q, k, v);
+    }
+#endif
+#if NV_TENSORRT_MAJOR > 10 || NV_TENSORRT_MINOR >= 15
+    IKVCacheUpdateLayer* addKVCacheUpdate(ITensor& cache, ITensor& update, ITensor& index,
+                                          KVCacheMode /*mode*/) noexcept override {
+      if (type_of(cache) != type_of(update)) return nullptr;
+      network.add(cache_update(node_of(cache), node_of(update), node_of(index)), type_of(cache));
+      return network.layer<IKVCacheUpdateLayer>(StubKVCacheUpdateLayer());
     }
 #endif
 

@@ -1,4 +1,4 @@
-// What differs between the versions of TensorRT that this can be compiled against: 10 and 11.
+// What differs between the versions of TensorRT that this can be compiled against: 10.14 to 11.
 #pragma once
 
 #include <NvInfer.h>
@@ -12,7 +12,7 @@ inline nvinfer1::IAttention* add_attention(nvinfer1::INetworkDefinition& network
                                            nvinfer1::ITensor& q, nvinfer1::ITensor& k,
                                            nvinfer1::ITensor& v) {
   constexpr auto kSoftmax = nvinfer1::AttentionNormalizationOp::kSOFTMAX;
-#if NV_TENSORRT_MAJOR >= 11
+#if NV_TENSORRT_MAJOR > 10 || NV_TENSORRT_MINOR >= 16  // Where the older one is deprecated.
   return network.addAttentionV2(q, k, v, kSoftmax, nvinfer1::CausalMaskKind::kNONE);
 #else
   return network.addAttention(q, k, v, kSoftmax, false);
