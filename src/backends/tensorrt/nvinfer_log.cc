@@ -21,4 +21,9 @@ std::string NvInferLog::last_error(const std::string& otherwise) const {
   return last_error_.empty() ? otherwise : last_error_;
 }
 
+void NvInferLog::forget_error() {
+  const std::lock_guard lock(mutex_);
+  last_error_.clear();
+}
+
 }  // namespace trtmc::tensorrt

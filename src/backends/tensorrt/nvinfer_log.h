@@ -10,11 +10,13 @@ namespace trtmc::tensorrt {
 
 class NvInferLog final : public nvinfer1::ILogger {
  public:
-  // From any thread. Errors are kept, the rest is logged: warnings and below as debug lines, since
-  // they are written for who builds TensorRT.
+  // From any thread. All but verbose lines is logged as debug lines, since they are written for who
+  // builds TensorRT; the last error is kept as well.
   void log(Severity severity, const char* message) noexcept override;
-  // The last error, or `otherwise`.
+  // The last error since the last forget_error(), or `otherwise`.
   std::string last_error(const std::string& otherwise) const;
+  // Before something is tried whose failure must not be explained by an earlier one's.
+  void forget_error();
 
  private:
   mutable std::mutex mutex_;

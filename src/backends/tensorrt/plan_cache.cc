@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -27,6 +30,30 @@ std::string text_of(const EngineShape& shape) {
     }
   }
   return text;
+}
+
+// With the folders above it that are missing, all for the user alone.
+void make_folder(const std::filesystem::path& folder) {
+  std::filesystem::path made;
+  for (const std::filesystem::path& part : folder) {
+    made /= part;
+    if (mkdir(made.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
+      throw system_error(made, "can't make the folder", errno);
+    }
+  }
+}
+
+// Engines are code: who may write into their folder chooses what runs.
+void check_folder(const std::filesystem::path& folder) {
+  struct stat status {};
+  if (stat(folder.c_str(), &status) != 0) {
+    throw system_error(folder, "can't be looked up", errno);
+  }
+  const bool ours = status.st_uid == geteuid() || status.st_uid == 0;
+  if (ours && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0) return;
+  throw Error(
+      ErrorCode::kUnsupported,
+      fmt::format("{}: others may write into the folder, and engines are code", folder.string()));
 }
 
 }  // namespace
@@ -60,6 +87,7 @@ std::optional<std::vector<std::byte>> PlanCache::find(const std::string& name) c
   if (!folder_) return std::nullopt;
   try {
     if (!has_file(*folder_ / name)) return std::nullopt;
+    check_folder(*folder_);
     const MappedFile file(*folder_ / name);
     const std::span<const std::byte> bytes = file.bytes();
     constexpr size_t kDigest = sizeof(Sha256Digest);
@@ -77,9 +105,8 @@ std::optional<std::vector<std::byte>> PlanCache::find(const std::string& name) c
 void PlanCache::keep(const std::string& name, std::span<const std::byte> bytes) const {
   if (!folder_) return;
   try {
-    std::error_code error;
-    std::filesystem::create_directories(*folder_, error);
-    if (error) throw system_error(*folder_, "can't make the folder", error.value());
+    make_folder(*folder_);
+    check_folder(*folder_);
     const Sha256Digest digest = sha256(bytes);
     AtomicFile file(*folder_ / name, digest.size() + bytes.size(), AtomicFile::IfExists::kReplace);
     file.write_at(0, digest);

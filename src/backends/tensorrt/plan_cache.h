@@ -1,6 +1,6 @@
 // Engines that were built before, as files of one folder. What a file is called tells all that it
 // depends on, so that another model, version or GPU never finds it; what is damaged is as if it
-// were not there.
+// were not there. They are code, so a folder that others may write is as if there were none.
 #pragma once
 
 #include <cstddef>
@@ -40,9 +40,9 @@ class PlanCache {
   // Nothing: keeps nothing.
   explicit PlanCache(std::optional<std::filesystem::path> folder);
 
-  // Nothing if there is none or it is damaged, which is logged.
+  // Nothing if there is none, or if it is damaged or others may write it, which is logged.
   std::optional<std::vector<std::byte>> find(const std::string& name) const;
-  // That it can't be kept is logged and no more.
+  // Makes the folder, for the user alone. That it can't be kept is logged and no more.
   void keep(const std::string& name, std::span<const std::byte> bytes) const;
 
  private:

@@ -1,6 +1,8 @@
 #include "backends/tensorrt/plan_cache.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <functional>
@@ -12,6 +14,9 @@
 
 namespace trtmc::tensorrt {
 namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
 
 PlanKey some_key() {
   return {.model = {},
@@ -96,6 +101,40 @@ TEST(PlanCache, DoesNotUseWhatIsDamaged) {
   EXPECT_EQ(cache.find("a.plan"), std::nullopt);
   std::ofstream(folder.path() / "short.plan") << "short";
   EXPECT_EQ(cache.find("short.plan"), std::nullopt);
+  EXPECT_THAT(log.lines(), ElementsAre(HasSubstr("an engine that was built before is not used: " +
+                                                 (folder.path() / "a.plan").string() + ": damaged"),
+                                       HasSubstr("short.plan: damaged")));
+}
+
+TEST(PlanCache, MakesAFolderForTheUserAlone) {
+  const TemporaryFolder folder;
+  const mode_t mask = umask(0);
+  PlanCache(folder.path() / "deep" / "down").keep("a.plan", bytes_of("an engine"));
+  umask(mask);
+  for (const char* made : {"deep", "deep/down"}) {
+    EXPECT_EQ(std::filesystem::status(folder.path() / made).permissions(),
+              std::filesystem::perms::owner_all);
+  }
+}
+
+TEST(PlanCache, TakesNothingFromAFolderThatOthersMayWrite) {
+  using std::filesystem::perms;
+  for (const perms others : {perms::group_write, perms::others_write}) {
+    const TemporaryFolder folder;
+    const PlanCache cache(folder.path());
+    cache.keep("a.plan", bytes_of("an engine"));
+    EXPECT_EQ(cache.find("a.plan"), bytes_of("an engine"));
+    std::filesystem::permissions(folder.path(), others, std::filesystem::perm_options::add);
+    const CapturedLog log;
+    EXPECT_EQ(cache.find("a.plan"), std::nullopt);
+    cache.keep("b.plan", bytes_of("an engine"));
+    EXPECT_FALSE(std::filesystem::exists(folder.path() / "b.plan"));
+    const std::string reason =
+        folder.path().string() + ": others may write into the folder, and engines are code";
+    EXPECT_THAT(log.lines(),
+                ElementsAre(HasSubstr("an engine that was built before is not used: " + reason),
+                            HasSubstr("an engine is not kept for the next time: " + reason)));
+  }
 }
 
 TEST(PlanCache, WithoutAFolderKeepsNothing) {
@@ -109,6 +148,8 @@ TEST(PlanCache, ThatCanNotWriteIsNoFailure) {
   const PlanCache cache("/proc/no-such-folder");
   cache.keep("a.plan", bytes_of("an engine"));
   EXPECT_EQ(cache.find("a.plan"), std::nullopt);
+  EXPECT_THAT(log.lines(), ElementsAre(HasSubstr("an engine is not kept for the next time: "
+                                                 "/proc/no-such-folder: can't make the folder")));
 }
 
 }  // namespace

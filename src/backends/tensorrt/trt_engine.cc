@@ -92,6 +92,7 @@ std::vector<std::byte> build(nvinfer1::IBuilder& builder, nvinfer1::INetworkDefi
 TrtEngine::TrtEngine(const NvInferLibrary& library, NvInferLog& log, const EngineRequest& request,
                      const PlanCache& cache, cudaStream_t stream)
     : runtime_(library.make_runtime(log)) {
+  log.forget_error();
   const Owned<nvinfer1::IBuilder> builder = library.make_builder(log);
   const Owned<nvinfer1::INetworkDefinition> network(builder->createNetworkV2(
       1U << static_cast<uint32_t>(nvinfer1::NetworkDefinitionCreationFlag::kSTRONGLY_TYPED)));
@@ -99,19 +100,15 @@ TrtEngine::TrtEngine(const NvInferLibrary& library, NvInferLog& log, const Engin
   NvInferSink sink(*network, request.spec, request.weights, request.form.type, request.shape.fixed);
   record_decoder(request.spec, request.form, sink);
 
-  const auto load = [&](std::span<const std::byte> plan) {
-    engine_.reset(runtime_->deserializeCudaEngine(plan.data(), plan.size()));
-    return engine_ != nullptr;
-  };
-  const auto found = cache.find(request.plan_name);
-  if (!found || !load(*found)) {
+  if (!load_kept(library, log, sink, request, cache)) {
     log_info("building an engine for TensorRT; the next time it is there");
+    log.forget_error();
     const std::vector<std::byte> plan =
         build(*builder, *network, sink.inputs(), request, cache, log);
-    if (!load(plan)) throw refused(log, "can't load the engine that it built");
+    if (!load(plan, log)) throw refused(log, "can't load the engine that it built");
+    give_weights(library, log, sink);
     cache.keep(request.plan_name, plan);
   }
-  give_weights(library, log, sink);
 
   for (size_t profile = 0; profile < request.shape.profiles.size(); ++profile) {
     contexts_.emplace_back(engine_->createExecutionContext());
@@ -122,6 +119,26 @@ TrtEngine::TrtEngine(const NvInferLibrary& library, NvInferLog& log, const Engin
   }
   for (const auto& [name, weights] : sink.weights()) device_bytes_ += weights.bytes.size();
   device_bytes_ += contexts_.size() * static_cast<uint64_t>(engine_->getDeviceMemorySizeV2());
+}
+
+bool TrtEngine::load(std::span<const std::byte> plan, NvInferLog& log) {
+  log.forget_error();
+  engine_.reset(runtime_->deserializeCudaEngine(plan.data(), plan.size()));
+  return engine_ != nullptr;
+}
+
+bool TrtEngine::load_kept(const NvInferLibrary& library, NvInferLog& log, const NvInferSink& sink,
+                          const EngineRequest& request, const PlanCache& cache) {
+  const auto found = cache.find(request.plan_name);
+  if (!found || !load(*found, log)) return false;
+  try {
+    give_weights(library, log, sink);
+    return true;
+  } catch (const Error& error) {
+    log_warning("an engine that was built before is not used: {}", error.what());
+    engine_.reset();
+    return false;
+  }
 }
 
 void TrtEngine::give_weights(const NvInferLibrary& library, NvInferLog& log,

@@ -39,6 +39,11 @@ class TrtEngine {
   uint64_t device_bytes() const { return device_bytes_; }
 
  private:
+  bool load(std::span<const std::byte> plan, NvInferLog& log);
+  // Loads the engine that was built before, with weights; not if there is none, it can't be loaded
+  // or does not take the weights.
+  bool load_kept(const NvInferLibrary& library, NvInferLog& log, const NvInferSink& sink,
+                 const EngineRequest& request, const PlanCache& cache);
   void give_weights(const NvInferLibrary& library, NvInferLog& log, const NvInferSink& sink);
 
   Owned<nvinfer1::IRuntime> runtime_;
