@@ -7,8 +7,10 @@
 #include <gtest/gtest.h>
 
 #include "backends/backend_loader.h"
+#include "backends/tensorrt/nvinfer_log.h"
 #include "base/error.h"
 #include "tests/conformance/invariance.h"
+#include "tests/support/captured_log.h"
 #include "tests/support/error_of.h"
 #include "tests/tensorrt/fake_cuda.h"
 #include "tests/tensorrt/fake_nvinfer.h"
@@ -16,10 +18,11 @@
 namespace trtmc::tensorrt {
 namespace {
 
+using testing::Contains;
 using testing::HasSubstr;
 
 constexpr int kVersion = NV_TENSORRT_MAJOR * 10000 + NV_TENSORRT_MINOR * 100;
-constexpr bool kHasNativeKv = NV_TENSORRT_MAJOR >= 11;
+constexpr bool kHasNativeKv = NV_TENSORRT_MAJOR > 10 || NV_TENSORRT_MINOR >= 15;
 constexpr uint64_t kPlenty = uint64_t{1} << 40;
 constexpr int kContext = 600;  // More than two extents of the route in place.
 
@@ -265,6 +268,51 @@ TEST_F(TrtExecutorTest, BuildsAgainWhenAKeptEngineIsOfNoUse) {
   EXPECT_EQ(fake_nvinfer::counts().builds, builds + 2);
 }
 
+TEST_F(TrtExecutorTest, BuildsAgainWhenAKeptEngineDoesNotTakeTheWeights) {
+  const TemporaryFolder folder;
+  const TemporaryFolder other_folder;
+  const PlanCache cache(folder.path());
+  const PlanCache other_cache(other_folder.path());
+  const RandomModel model(full_attention(), DType::kF32);
+  const auto tokens = random_tokens(full_attention(), 10, 1);
+  const Rows first = run_whole(*make(model, {}, cache), tokens);
+  make(RandomModel(full_attention(), DType::kF16), {}, other_cache);
+  std::optional<std::vector<std::byte>> other;
+  for (const auto& file : std::filesystem::directory_iterator(other_folder.path())) {
+    if (file.path().extension() == ".plan") other = other_cache.find(file.path().filename());
+  }
+  ASSERT_TRUE(other);
+  for (const auto& file : std::filesystem::directory_iterator(folder.path())) {
+    if (file.path().extension() == ".plan") cache.keep(file.path().filename(), *other);
+  }
+  const int builds = fake_nvinfer::counts().builds;
+  const CapturedLog log;
+  EXPECT_EQ(run_whole(*make(model, {}, cache), tokens), first);
+  EXPECT_EQ(fake_nvinfer::counts().builds, builds + 2);
+  EXPECT_THAT(log.lines(), Contains(HasSubstr("an engine that was built before is not used: "
+                                              "TensorRT does not take the weights")));
+  make(model, {}, cache);
+  EXPECT_EQ(fake_nvinfer::counts().builds, builds + 2);  // The new ones are kept.
+}
+
+// A prompt of one token shares a context with longer ones.
+TEST_F(TrtExecutorTest, BindsAPromptOfOneTokenAnewAfterALongerOne) {
+  const RandomModel model(full_attention(), DType::kBF16);
+  ExecutorOptions options;
+  options.kv_memory_bytes = 64 * 1024 * 1024;
+  const auto executor = make(model, options);
+  const auto tokens = random_tokens(full_attention(), 12, 1);
+  const auto others = random_tokens(full_attention(), 12, 5);
+  const Rows whole = run_whole(*make(model, options), tokens);
+  const Rows whole_others = run_whole(*make(model, options), others);
+  run_step(*executor, {{others, 0, {2}}});  // The memory for logits stays where it is from here on.
+  run_step(*executor, {{{others[0]}, 0, {0}}});
+  EXPECT_EQ(run_step(*executor, {{others, 0, {1}}}), whole_others);
+  EXPECT_EQ(run_step(*executor, {{{tokens[0]}, 0, {0}}}), Rows(whole.begin(), whole.begin() + 1));
+  EXPECT_EQ(run_step(*executor, {{{tokens.begin() + 1, tokens.end()}, 1, {0}}}),
+            Rows(whole.begin() + 1, whole.end()));
+}
+
 TEST_F(TrtExecutorTest, CapturesSingleTokensInPlace) {
   if (!kHasNativeKv) GTEST_SKIP() << "skipped: a route of TensorRT 10.15 and later";
   const RandomModel model(full_attention(), DType::kBF16);
@@ -284,6 +332,40 @@ TEST_F(TrtExecutorTest, RefusesWhatTheDeviceHasNoRoomFor) {
   EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
   EXPECT_THAT(error.what(), HasSubstr("no route through TensorRT: native_kv: precision: f32"));
   EXPECT_THAT(error.what(), HasSubstr("dual_profile: memory: "));
+}
+
+TEST_F(TrtExecutorTest, CountsTheSpareBlockToTheMemoryForKeysAndValues) {
+  const RandomModel model(full_attention(), DType::kF32);
+  constexpr uint64_t kBlock = 3 * 2 * (2 * 64) * kContext * 4;  // Layers, keys and values, bytes.
+  ExecutorOptions options;
+  options.kv_memory_bytes = 2 * kBlock - 1;
+  const Error error = error_of([&] { make(model, options); });
+  EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+  EXPECT_STREQ(error.what(),
+               "KV memory of 3686399 bytes holds no two blocks of 600 positions, which have "
+               "1843200 each: the route standard needs a spare one");
+  options.kv_memory_bytes = 2 * kBlock;
+  EXPECT_EQ(make(model, options)->limits().num_blocks, 1);
+  options.kv_memory_bytes = 3 * kBlock;
+  EXPECT_EQ(make(model, options)->limits().num_blocks, 2);
+}
+
+TEST_F(TrtExecutorTest, RefusesOptionsOfOtherBackends) {
+  const RandomModel model(full_attention(), DType::kF32);
+  const std::vector<std::pair<std::function<void(ExecutorOptions&)>, std::string>> cases = {
+      {[](ExecutorOptions& o) { o.hidden_state_probe = [](int, std::span<const float>) {}; },
+       "shows nothing of what happens inside a step"},
+      {[](ExecutorOptions& o) { o.kv_type = KvType::kBF16; }, "keys and values"},
+      {[](ExecutorOptions& o) { o.activation_type = ActivationType::kBF16; }, "activations"},
+      {[](ExecutorOptions& o) { o.isa = "avx2"; }, "no CPU instruction set"},
+      {[](ExecutorOptions& o) { o.num_threads_batch = 2; }, "threads of the CPU"}};
+  for (const auto& [change, text] : cases) {
+    ExecutorOptions options;
+    change(options);
+    const Error error = error_of([&] { make(model, options); });
+    EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
+    EXPECT_THAT(error.what(), HasSubstr(text));
+  }
 }
 
 TEST_F(TrtExecutorTest, RefusesALayerThatIsNotThere) {
@@ -319,6 +401,18 @@ TEST_F(TrtExecutorTest, RunsScaledRotations) {
   for (size_t t = 0; t < rows.size(); ++t) {
     EXPECT_LE(relative_distance(rows[t], expected[t]), 1e-5) << t;
   }
+}
+
+TEST(NvInferLog, TellsTheLastErrorUntilItIsForgotten) {
+  const CapturedLog captured;
+  NvInferLog log;
+  EXPECT_EQ(log.last_error("none"), "none");
+  log.log(NvInferLog::Severity::kERROR, "first");
+  log.log(NvInferLog::Severity::kINTERNAL_ERROR, "second");
+  log.log(NvInferLog::Severity::kWARNING, "third");
+  EXPECT_EQ(log.last_error("none"), "second");
+  log.forget_error();
+  EXPECT_EQ(log.last_error("none"), "none");
 }
 
 }  // namespace

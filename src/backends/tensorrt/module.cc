@@ -40,6 +40,7 @@ class TensorRtBackend final : public Backend {
   }
 
   std::string description() const override {
+    if (!opened_library().library) return opened_library().trouble;
     const cuda::DeviceProbe probe = probe_device();
     return fmt::format("TensorRT {} on {}, compute capability {}.{}",
                        version_name(opened_library().library->version()), probe.name,
@@ -48,6 +49,7 @@ class TensorRtBackend final : public Backend {
 
   // A route that takes anything is always there; what is asked for decides between them at load.
   std::optional<std::string> unsupported(const Manifest& manifest) const override {
+    if (!opened_library().library) return opened_library().trouble;
     RouteQuestion question;
     question.spec = manifest.spec;
     question.quantization = manifest.quantization;
@@ -60,10 +62,6 @@ class TensorRtBackend final : public Backend {
   std::unique_ptr<Executor> load(const Bundle& bundle,
                                  const ExecutorOptions& options) const override {
     if (const auto reason = unavailable()) throw Error(ErrorCode::kUnsupported, *reason);
-    if (options.hidden_state_probe) {
-      throw Error(ErrorCode::kUnsupported,
-                  "the tensorrt backend shows nothing of what happens inside a step");
-    }
     const PlanCache cache(plan_folder(process_environment));
     return make_trt_executor(*opened_library().library, bundle, options, cache);
   }

@@ -47,6 +47,22 @@ ElementType element_type(DType type) {
   }
 }
 
+// What other backends can do would be ignored in silence here.
+void refuse_other_options(const ExecutorOptions& options) {
+  const auto refuse_if = [](bool asked, const char* what) {
+    if (asked) throw Error(ErrorCode::kUnsupported, what);
+  };
+  refuse_if(static_cast<bool>(options.hidden_state_probe),
+            "the tensorrt backend shows nothing of what happens inside a step");
+  refuse_if(options.kv_type != KvType::kF32,
+            "the tensorrt backend keeps keys and values in the type of their layer");
+  refuse_if(options.activation_type != ActivationType::kF32,
+            "the tensorrt backend has activations of the type of their layer");
+  refuse_if(!options.isa.empty(), "the tensorrt backend has no CPU instruction set to choose");
+  refuse_if(options.num_threads_batch != 0,
+            "the tensorrt backend computes no step with threads of the CPU");
+}
+
 // All that is settled before anything is built.
 struct Choice {
   DecoderRoute route;
@@ -84,7 +100,14 @@ Limits limits_of(const DecoderSpec& spec, ExecutorOptions options, const Choice&
   const uint64_t slot = SequenceCaches::slot_bytes(
       spec, layer_precisions(spec, choice.precision, choice.fp32_layers), choice.capacity);
   if (choice.route != DecoderRoute::kNativeKv && options.kv_memory_bytes > 0) {
-    options.kv_memory_bytes -= std::min(options.kv_memory_bytes - 1, slot);
+    if (options.kv_memory_bytes / 2 < slot) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  fmt::format("KV memory of {} bytes holds no two blocks of {} positions, which "
+                              "have {} each: the route {} needs a spare one",
+                              options.kv_memory_bytes, choice.capacity, slot,
+                              decoder_route_name(choice.route)));
+    }
+    options.kv_memory_bytes -= slot;
   }
   return make_limits(spec, options, choice.capacity, slot, kTokensPerStep);
 }
@@ -120,6 +143,7 @@ class TrtExecutor final : public Executor {
     for (int layer = 0; layer < spec_.num_layers(); ++layer) names_.emplace_back(layer);
     cuda::check_cuda(cudaGetDeviceProperties(&properties_, 0), "the GPU");
     load_engines(library, bundle, options, plans);
+    log_.forget_error();  // What was said so far explains no step that fails.
     cuda::check_cuda(cudaStreamSynchronize(stream_.get()), "loading the model");
   }
 
@@ -243,6 +267,8 @@ class TrtExecutor final : public Executor {
                                     logits, run.num_visible};
       started = repeated_.run(form, stream_.get(), bind, enqueue);
     } else {
+      // A one-token prompt has the context of long ones: what was bound for it no longer is.
+      repeated_.forget();
       bind();
       started = enqueue();
     }
@@ -343,6 +369,7 @@ class TrtExecutor final : public Executor {
 std::unique_ptr<Executor> make_trt_executor(const NvInferLibrary& library, const Bundle& bundle,
                                             const ExecutorOptions& options,
                                             const PlanCache& cache) {
+  refuse_other_options(options);
   return std::make_unique<TrtExecutor>(library, bundle, options, cache);
 }
 

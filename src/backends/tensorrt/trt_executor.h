@@ -10,7 +10,7 @@
 namespace trtmc::tensorrt {
 
 // The device must have been found fit. Throws kUnsupported if no route takes the bundle, with the
-// reasons.
+// reasons, and for options of other backends; kInvalidArgument for too little KV memory.
 std::unique_ptr<Executor> make_trt_executor(const NvInferLibrary& library, const Bundle& bundle,
                                             const ExecutorOptions& options, const PlanCache& cache);
 
