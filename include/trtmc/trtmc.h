@@ -38,7 +38,10 @@ TRTMC_API void set_log(LogLevel lowest,
                        std::function<void(LogLevel level, std::string_view line)> sink = {});
 
 struct ModelOptions {
-  std::string backend = "auto";       // "auto" (the CPU), "cpu", "cuda" or "reference".
+  // "auto" (the CPU), "cpu", "cuda", "tensorrt" or "reference". What tensorrt computes in, and
+  // layers in float32 all the same, only the program can choose: here it is as the weights are
+  // stored.
+  std::string backend = "auto";
   int threads = 0;                    // CPU threads; 0: one per core.
   int context_length = 0;             // Tokens that prompt and answer may have; 0: the model's own.
   std::uint64_t kv_memory_bytes = 0;  // For keys and values of all answers that run at the same

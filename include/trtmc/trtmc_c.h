@@ -76,7 +76,9 @@ typedef struct trtmc_model trtmc_model;
 
 typedef struct trtmc_model_options {
   size_t size;
-  const char* backend;      /* "auto", "cpu", "cuda" or "reference"; NULL: "auto". */
+  /* "auto", "cpu", "cuda", "tensorrt" or "reference"; NULL: "auto". What tensorrt computes in, and
+     layers in float32 all the same, only the program can choose. */
+  const char* backend;
   int32_t threads;          /* CPU threads; 0: one per core. */
   int32_t context_length;   /* Tokens that prompt and answer may have; 0: the model's own. */
   uint64_t kv_memory_bytes; /* For keys and values; 0: room for one whole context. */
