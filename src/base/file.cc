@@ -16,6 +16,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mapping_list.h"
+#include "base/sync_name.h"
 
 namespace trtmc {
 
@@ -47,15 +48,6 @@ class Descriptor {
  private:
   int fd_;
 };
-
-std::filesystem::path folder_of(const std::filesystem::path& path) {
-  return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-}
-
-void sync_folder(const std::filesystem::path& folder) {
-  const Descriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (fd.get() >= 0) ::fsync(fd.get());
-}
 
 // Devices, pipes and folders are not ours to put a file in the place of.
 void refuse_target(const std::filesystem::path& path, AtomicFile::IfExists if_exists) {
@@ -234,7 +226,7 @@ void AtomicFile::commit() {
     }
     temporary_.clear();
   }
-  sync_folder(folder_of(path_));
+  sync_name(path_);
 }
 
 std::string read_file(const std::filesystem::path& path, uint64_t max_bytes) {

@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "base/file.h"
+#include "base/sync_name.h"
 
 namespace trtmc {
 namespace {
@@ -24,15 +25,25 @@ std::filesystem::path without_last_slash(const std::filesystem::path& path) {
               "choose another name, or remove it");
 }
 
+// A folder beside `path`. One that a killed process of the same number left behind stays.
+std::filesystem::path make_hidden(const std::filesystem::path& path) {
+  const std::string name = fmt::format(".{}.partial-{}", path.filename().string(), ::getpid());
+  constexpr int kMostNames = 1000;
+  for (int number = 0;; ++number) {
+    const std::string suffix = number == 0 ? "" : fmt::format("-{}", number);
+    const std::filesystem::path hidden = path.parent_path() / (name + suffix);
+    if (::mkdir(hidden.c_str(), 0755) == 0) return hidden;
+    if (errno != EEXIST || number == kMostNames) throw system_error(path, "can't be made", errno);
+  }
+}
+
 }  // namespace
 
 NewFolder::NewFolder(const std::filesystem::path& path) : path_(without_last_slash(path)) {
   struct stat status {};
   if (::lstat(path_.c_str(), &status) == 0) refuse_existing(path_);
   if (errno != ENOENT) throw system_error(path_, "can't be looked up", errno);
-  hidden_ =
-      path_.parent_path() / fmt::format(".{}.partial-{}", path_.filename().string(), ::getpid());
-  if (::mkdir(hidden_.c_str(), 0755) != 0) throw system_error(path_, "can't be made", errno);
+  hidden_ = make_hidden(path_);
 }
 
 NewFolder::~NewFolder() {
@@ -62,6 +73,7 @@ void NewFolder::commit() {
   if (failed != 0 && (errno == EEXIST || errno == ENOTEMPTY)) refuse_existing(path_);
   if (failed != 0) throw system_error(path_, "can't rename into place", errno);
   hidden_.clear();
+  sync_name(path_);
 }
 
 }  // namespace trtmc

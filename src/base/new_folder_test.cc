@@ -1,6 +1,7 @@
 #include "base/new_folder.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "tests/support/error_of.h"
@@ -42,6 +43,19 @@ TEST(NewFolder, TakesNoNameThatIsTaken) {
   write_text(path, "came meanwhile");
   EXPECT_EQ(error_of([&] { folder.commit(); }).code(), ErrorCode::kInvalidArgument);
   EXPECT_EQ(read_file(path), "came meanwhile");
+}
+
+TEST(NewFolder, LeavesAloneWhatAKilledProcessLeft) {
+  const TemporaryFolder around;
+  const auto stale = around.path() / (".new.partial-" + std::to_string(::getpid()));
+  std::filesystem::create_directory(stale);
+  write_text(stale / "a", "old");
+  NewFolder folder(around.path() / "new");
+  folder.fill([](const std::filesystem::path& hidden) { write_text(hidden / "b", "text"); });
+  folder.commit();
+  EXPECT_FALSE(exists(around.path() / "new" / "a"));
+  EXPECT_EQ(read_file(around.path() / "new" / "b"), "text");
+  EXPECT_EQ(read_file(stale / "a"), "old");
 }
 
 TEST(NewFolder, FailsInItsOwnName) {
