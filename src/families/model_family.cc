@@ -37,6 +37,22 @@ std::vector<std::string> read_architectures(const Json& config) {
   return architectures;
 }
 
+// A spec that is no checkpoint's, with two lengths of window for example, is one that the family's
+// keys have no words for.
+void check_says_all(const ModelFamily& family, const DecoderSpec& spec, const Json& config) {
+  bool same = false;
+  std::string reason;
+  try {
+    same = family.read_spec(config) == spec;
+  } catch (const Error& error) {
+    reason = error.what();
+  }
+  if (same) return;
+  throw Error(ErrorCode::kUnsupported,
+              fmt::format("a config.json of {} can't say what this model is", family.name),
+              reason.empty() ? "its layers differ in what the family has one value for" : reason);
+}
+
 }  // namespace
 
 const ModelFamily& find_family(const Json& config, std::string_view name) {
@@ -59,6 +75,7 @@ Json config_json(const ModelFamily& family, const DecoderSpec& spec) {
   const Json members = family.write_spec(spec);
   for (const auto& [key, value] : *members.object()) config.set(key, value);
   config.set("use_cache", true);
+  check_says_all(family, spec, config);
   return config;
 }
 

@@ -44,7 +44,8 @@ struct ModelFamily {
   OutputMarkers (*markers)(const Checkpoint&);
 };
 
-// The config.json of a checkpoint of this family and spec, as Transformers reads it.
+// The config.json of a checkpoint of this family and spec, as Transformers reads it. Throws
+// kUnsupported if reading it would not give `spec` again.
 Json config_json(const ModelFamily& family, const DecoderSpec& spec);
 
 // Generated from the family.cmake files.

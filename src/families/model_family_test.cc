@@ -60,5 +60,39 @@ TEST(ModelFamily, NoTwoShareAnArchitectureANameOrAStrategy) {
   EXPECT_TRUE(names.contains("smollm3"));
 }
 
+DecoderSpec spec_with(std::vector<LayerSpec> layers) {
+  return {.vocab_size = 11,
+          .hidden_size = 16,
+          .intermediate_size = 24,
+          .num_heads = 4,
+          .num_kv_heads = 2,
+          .head_dim = 4,
+          .context_length = 32,
+          .rms_norm_eps = 0.5F,
+          .tied_embeddings = true,
+          .rope = {.theta = 10000, .rotary_dim = 4, .scaling = {}},
+          .layers = std::move(layers)};
+}
+
+TEST(ModelFamily, WritesNoConfigThatWouldReadAsAnotherModel) {
+  const ModelFamily& smollm3 = find_family(Json(), "smollm3");
+  const ModelFamily& llama = find_family(Json(), "llama");
+  const DecoderSpec one_window = spec_with({{true, 8}, {false, 8}, {false, 0}});
+  EXPECT_EQ(smollm3.read_spec(config_json(smollm3, one_window)), one_window);
+  const DecoderSpec plain = spec_with({{true, 0}, {true, 0}});
+  EXPECT_EQ(llama.read_spec(config_json(llama, plain)), plain);
+
+  const Error windows = error_of([&] { config_json(smollm3, spec_with({{true, 8}, {false, 4}})); });
+  EXPECT_EQ(windows.code(), ErrorCode::kUnsupported);
+  EXPECT_STREQ(windows.what(), "a config.json of smollm3 can't say what this model is");
+  for (const LayerSpec layer : {LayerSpec{false, 0}, LayerSpec{true, 8}}) {
+    EXPECT_EQ(error_of([&] { config_json(llama, spec_with({layer})); }).code(),
+              ErrorCode::kUnsupported);
+  }
+  DecoderSpec odd = spec_with({{true, 0}});
+  odd.hidden_size = 18;  // LlamaConfig wants a multiple of the heads.
+  EXPECT_THAT(error_of([&] { config_json(llama, odd); }).hint(), HasSubstr("hidden_size"));
+}
+
 }  // namespace
 }  // namespace trtmc

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/check.h"
+#include "base/error.h"
 #include "model/rope_table.h"
 
 namespace trtmc {
@@ -21,6 +22,10 @@ constexpr Axis kOne{1, {}};
 
 constexpr int kTokenAxis = 2;  // Of [B, H, S, D].
 
+// Of the table of cosines, and of that of sines: both are in memory. A million tokens of heads that
+// rotate 128 values need that much.
+constexpr uint64_t kMostTableBytes = uint64_t{256} << 20;
+
 Value value_of(NetworkTensor tensor) { return Value{static_cast<int>(tensor)}; }
 NetworkTensor tensor_of(Value value) { return NetworkTensor{static_cast<int>(value)}; }
 
@@ -28,6 +33,16 @@ Axis axis(int length) { return {length, {}}; }
 
 std::string cache_name(std::string_view which, int layer, std::string_view part) {
   return fmt::format("{}.{}.{}", which, layer, part);
+}
+
+void check_table(int context_length, size_t width) {
+  const uint64_t bytes = uint64_t{sizeof(float)} * static_cast<uint64_t>(context_length) * width;
+  if (bytes <= kMostTableBytes) return;
+  throw Error(ErrorCode::kUnsupported,
+              fmt::format("a context of {} tokens makes tables of rotations of {} MiB each, the "
+                          "limit of a graph is {}",
+                          context_length, bytes >> 20, kMostTableBytes >> 20),
+              "build the bundle with a shorter --context");
 }
 
 }  // namespace
@@ -87,8 +102,9 @@ void GraphOps::record_masks() {
 
 // Cosines and sines of the run's positions. Every layer that rotates has the same.
 void GraphOps::record_angles(const RopeSpec& rope) {
-  const RopeTable table = make_rope_table(rope);
   const auto width = static_cast<size_t>(rope.rotary_dim / 2);
+  check_table(spec_.context_length, width);
+  const RopeTable table = make_rope_table(rope);
   const auto positions = static_cast<size_t>(spec_.context_length);
   std::vector<float> cos(positions * width);
   std::vector<float> sin(positions * width);

@@ -58,7 +58,8 @@ ElementType layer_type(const GraphForm& form, int layer);
 // Records the whole decoder: inputs, the walk of decoder_forward(spec), outputs. Rotations take
 // their cosines and sines from a table of float32 for every position of the context
 // (model/rope_table.h), so each scaling is the same graph with other values. Norms and rotations
-// are worked out in float32 and rounded once to the layer's type; the rest has that type.
+// are worked out in float32 and rounded once to the layer's type; the rest has that type. Throws
+// kUnsupported for a context whose tables are larger than 256 MiB each.
 void record_decoder(const DecoderSpec& spec, const GraphForm& form, NetworkSink& sink);
 
 class GraphOps final : public DecoderOps {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "graph/recording_sink.h"
+#include "tests/support/error_of.h"
 
 namespace trtmc {
 namespace {
@@ -171,6 +172,19 @@ TEST(GraphOps, KeepALayerInFloat32) {
   size_t casts = 0;
   for (size_t at = 0; (at = text.find("cast(", at)) != std::string::npos; ++at) ++casts;
   EXPECT_EQ(casts, 13);
+}
+
+// 2^28 positions of two cosines of four bytes.
+TEST(GraphOps, RefuseTablesOfRotationsBeyondTheLimit) {
+  DecoderSpec spec = spec_with({{true, 0}});
+  spec.context_length = 1 << 28;
+  const Error error = error_of([&] { record_as_text(spec, {}); });
+  EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
+  EXPECT_STREQ(error.what(),
+               "a context of 268435456 tokens makes tables of rotations of 2048 MiB each, the "
+               "limit of a graph is 256");
+  spec.layers = {{false, 0}};  // What does not rotate has no tables.
+  EXPECT_THAT(record_as_text(spec, {}), testing::HasSubstr("output logits"));
 }
 
 TEST(GraphOps, RecordOneMaskForEachLengthOfWindow) {

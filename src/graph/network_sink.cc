@@ -24,6 +24,22 @@ std::string_view element_type_name(ElementType type) {
   TRTMC_CHECK(false, "not an element type");
 }
 
+size_t element_bytes(ElementType type) {
+  switch (type) {
+    case ElementType::kFloat32:
+    case ElementType::kInt32:
+      return 4;
+    case ElementType::kFloat16:
+    case ElementType::kBFloat16:
+      return 2;
+    case ElementType::kInt64:
+      return 8;
+    case ElementType::kBool:
+      return 1;
+  }
+  TRTMC_CHECK(false, "not an element type");
+}
+
 NetworkTensor NetworkSink::rms_norm(NetworkTensor x, NetworkTensor weight, float epsilon) {
   const NetworkTensor added = constant("epsilon", {1, 1, 1}, {epsilon});
   const NetworkTensor mean_square = mean(binary(Binary::kMultiply, x, x));

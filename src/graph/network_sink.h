@@ -8,6 +8,7 @@
 // silently: both sides of an operation have one type, and what has to be float32 says so.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@ namespace trtmc {
 enum class ElementType { kFloat32, kFloat16, kBFloat16, kInt32, kInt64, kBool };
 
 std::string_view element_type_name(ElementType type);  // "f32", "f16", "bf16", "i32", "i64", "bool"
+size_t element_bytes(ElementType type);
 
 // A tensor of the network, numbered by the sink that made it.
 enum class NetworkTensor : int {};

@@ -29,9 +29,9 @@ void write_data(const OnnxSink& sink, const WeightStream& weights, AtomicFile& f
 
 }  // namespace
 
-void export_onnx(const Bundle& bundle, const OnnxOptions& options,
-                 const std::filesystem::path& folder, ThreadPool& pool,
-                 const ExportProgress& progress) {
+uint64_t export_onnx(const Bundle& bundle, const OnnxOptions& options,
+                     const std::filesystem::path& folder, ThreadPool& pool,
+                     const ExportProgress& progress) {
   check_fp32_layers(bundle.spec(), options.fp32_layers);
   const GraphForm form{
       .type = options.type, .fp32_layers = options.fp32_layers, .logits_type = options.type};
@@ -45,6 +45,7 @@ void export_onnx(const Bundle& bundle, const OnnxOptions& options,
   file.write_at(0, as_bytes(model));
   data.commit();
   file.commit();
+  return sink.data_bytes() + model.size();
 }
 
 }  // namespace trtmc

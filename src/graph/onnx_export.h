@@ -24,11 +24,13 @@ struct OnnxOptions {
 // Called with bytes done and bytes in all, from the calling thread.
 using ExportProgress = std::function<void(uint64_t done, uint64_t total)>;
 
-// Writes both files into `folder`, which is there. Memory stays under 1 GB whatever the model's
-// size. Throws kExhausted for a disk that is too small, before the work; kUnsupported for a weight
-// that the type can't hold; kInvalidArgument for a layer that the model does not have.
-void export_onnx(const Bundle& bundle, const OnnxOptions& options,
-                 const std::filesystem::path& folder, ThreadPool& pool,
-                 const ExportProgress& progress);
+// Writes both files into `folder`, which is there, and returns their bytes. Memory does not grow
+// with the weights: what is held are the tables of rotations, 256 MiB each at most, and a piece of
+// 128 MiB. Throws kExhausted for a disk that is too small, before the work; kUnsupported for a
+// weight that the type can't hold (not of quantised ones, whose codes are written) and for a
+// context whose tables are larger; kInvalidArgument for a layer that the model does not have.
+uint64_t export_onnx(const Bundle& bundle, const OnnxOptions& options,
+                     const std::filesystem::path& folder, ThreadPool& pool,
+                     const ExportProgress& progress);
 
 }  // namespace trtmc

@@ -89,7 +89,9 @@ Id OnnxSink::part(const TensorKey& key, QuantizedPart part, MatrixOrder order) {
                   OnnxData::Part{key, part, order});
 }
 
-// Scales are float32, so products with them are too; rounded once to the layer's type.
+// Scales are float32, so products with them are too; rounded once to the layer's type. In f16 a
+// product from 65520 on is infinite, as 127 * 516 of q8 is: only weights next to f16's largest
+// value have such scales.
 template <typename Pick>
 Id OnnxSink::dequantized(const TensorKey& key, MatrixOrder order, int64_t axis, Pick pick) {
   const DType dtype = bundle_.weight(key).dtype;

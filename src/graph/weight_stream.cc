@@ -156,22 +156,6 @@ class NibblePacker {
 
 }  // namespace
 
-size_t element_bytes(ElementType type) {
-  switch (type) {
-    case ElementType::kFloat32:
-    case ElementType::kInt32:
-      return 4;
-    case ElementType::kFloat16:
-    case ElementType::kBFloat16:
-      return 2;
-    case ElementType::kInt64:
-      return 8;
-    case ElementType::kBool:
-      return 1;
-  }
-  TRTMC_CHECK(false, "not an element type");
-}
-
 WeightStream::WeightStream(const Bundle& bundle, ThreadPool& pool) : bundle_(bundle), pool_(pool) {}
 
 void WeightStream::read(const TensorKey& key, ElementType type, MatrixOrder order,

@@ -25,8 +25,6 @@ enum class QuantizedPart {
   kZeros,   // [out, blocks], int8. All 0 for q8.
 };
 
-size_t element_bytes(ElementType type);
-
 class WeightStream {
  public:
   using TakePiece = FunctionRef<void(std::span<const std::byte>)>;

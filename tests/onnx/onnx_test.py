@@ -266,7 +266,7 @@ class Random(OnnxCase):
         golden = random_golden("odd_sizes")
         ids = golden["cases"][0]["prompt_ids"][:12]
         checkpoint = self.checkpoint_of(golden, "few_bits")
-        for quant in ("q8", "q6", "q4"):
+        for quant in ("q8", "q6", "q4", "q4_q6"):
             with self.subTest(quant):
                 answer = reference_answer(self.bundle(checkpoint, quant), ids, 8)
                 model = OnnxModel(self.export(checkpoint, f"few_bits_{quant}", quant=quant))
