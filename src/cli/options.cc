@@ -314,7 +314,10 @@ Command parse_inspect(Arguments arguments, const Settings& settings) {
 }
 
 constexpr std::string_view kExportFormats[] = {"onnx"};
-constexpr std::string_view kExportTypes[] = {"f32", "f16", "bf16"};  // ElementType's first.
+constexpr ElementType kExportElements[] = {ElementType::kFloat32, ElementType::kFloat16,
+                                           ElementType::kBFloat16};
+constexpr std::string_view kExportTypes[] = {"f32", "f16", "bf16"};
+static_assert(std::size(kExportElements) == std::size(kExportTypes));
 
 Command parse_export(Arguments arguments, const Settings& settings) {
   ExportCommand command;
@@ -326,7 +329,7 @@ Command parse_export(Arguments arguments, const Settings& settings) {
   parser.option("-o,--output", "DIR", "the folder to make", path_into(command.output));
   parser.option("--dtype", "TYPE", "f32, f16 or bf16: of weights and activations (default: f32)",
                 [&](const std::string& text) {
-                  command.onnx.type = static_cast<ElementType>(parse_name(text, kExportTypes));
+                  command.onnx.type = kExportElements[parse_name(text, kExportTypes)];
                 });
   parser.choices({std::begin(kExportTypes), std::end(kExportTypes)});
   parser.flag("--plain-operators",

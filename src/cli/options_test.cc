@@ -138,6 +138,8 @@ TEST(Options, ContradictionsAreRefused) {
        "--threads-batch has no effect on the reference backend, which uses one thread"},
       {{"--backend", "cuda", "--threads-batch", "2"},
        "--threads-batch has no effect on the cuda backend, which runs on a GPU"},
+      {{"--backend", "tensorrt", "--threads-batch", "2"},
+       "--threads-batch has no effect on the tensorrt backend, which runs on a GPU"},
       {{"--backend", "reference", "--cpu-isa", "avx2"},
        "--cpu-isa has no effect on the reference backend, which is plain C++"},
   };

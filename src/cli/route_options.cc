@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "base/error.h"
@@ -12,7 +13,9 @@ namespace trtmc {
 namespace {
 
 constexpr int64_t kMaxInt = std::numeric_limits<int>::max();
-constexpr std::string_view kPrecisions[] = {"f32", "f16", "bf16"};  // In the order of DType.
+constexpr DType kPrecisionTypes[] = {DType::kF32, DType::kF16, DType::kBF16};
+constexpr std::string_view kPrecisions[] = {"f32", "f16", "bf16"};
+static_assert(std::size(kPrecisionTypes) == std::size(kPrecisions));
 
 // "10.14"
 TensorRtVersion parse_version(std::string_view text) {
@@ -37,7 +40,7 @@ void declare_precision(CommandParser& parser, std::optional<DType>& precision) {
   parser.option("--precision", "TYPE",
                 "what tensorrt computes in: f32, f16 or bf16 (default: as the weights are stored)",
                 [&precision](const std::string& text) {
-                  precision = static_cast<DType>(parse_name(text, kPrecisions));
+                  precision = kPrecisionTypes[parse_name(text, kPrecisions)];
                 });
   parser.choices({std::begin(kPrecisions), std::end(kPrecisions)});
 }

@@ -221,7 +221,9 @@ void check_load(const CommandParser& parser, const LoadOptions& load) {
     parser.refuse_without_effect("--precision", "on any backend but tensorrt");
     parser.refuse_without_effect("--fp32-layer", "on any backend but tensorrt");
   } else {
-    parser.refuse_without_effect("--cpu-isa", "on the tensorrt backend, which runs on a GPU");
+    for (const std::string_view name : {"--cpu-isa", "--threads-batch"}) {
+      parser.refuse_without_effect(name, "on the tensorrt backend, which runs on a GPU");
+    }
     parser.refuse_without_effect("--kv-type", "on the tensorrt backend, which has --precision");
   }
   if (load.backend == "reference") {
