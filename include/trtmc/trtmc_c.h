@@ -87,7 +87,7 @@ typedef struct trtmc_model_options {
    */
   const char* cpu_isa;
   int32_t threads_batch; /* Of steps of several tokens: prompts, answers together; 0: as threads. */
-  int32_t reserved;      /* 0 */
+  int32_t reserved;      /* 0, or it is refused. */
 } trtmc_model_options;
 #define TRTMC_MODEL_OPTIONS_INIT \
   { sizeof(trtmc_model_options), NULL, 0, 0, 0, NULL, NULL, 0, 0 }
@@ -251,7 +251,7 @@ typedef struct trtmc_chat_options {
   const char* date;   /* The day that the prompt names; NULL: today. */
   const char* tools;  /* A JSON array of tools that the model may call; NULL: none. */
   int32_t think;      /* 1: reason first, 0: do not, -1: as the template has it. */
-  int32_t reserved;   /* 0 */
+  int32_t reserved;   /* 0, or it is refused. */
 } trtmc_chat_options;
 #define TRTMC_CHAT_OPTIONS_INIT \
   { sizeof(trtmc_chat_options), NULL, NULL, NULL, -1, 0 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -70,6 +71,14 @@ Options read_options(const Options* given, Options defaults) {
   }
   std::memcpy(&defaults, given, given->size);
   return defaults;
+}
+
+// For a field that a later version may give a meaning: what is there would change its own.
+inline void require_zero(int32_t reserved) {
+  if (reserved == 0) return;
+  throw Error(ErrorCode::kInvalidArgument,
+              "options: reserved is " + std::to_string(reserved) + ", expected 0",
+              "set options by their _INIT macro first");
 }
 
 // The caller's struct to fill.

@@ -173,6 +173,19 @@ TEST_F(CInterface, RefusesTheOptionsOfNewerHeaders) {
   EXPECT_THAT(trtmc_error_hint(error_), HasSubstr("newer library"));
 }
 
+TEST_F(CInterface, RefusesAReservedFieldThatIsNotZero) {
+  trtmc_model_options options = TRTMC_MODEL_OPTIONS_INIT;
+  options.reserved = 1;
+  trtmc_model* none = nullptr;
+  EXPECT_EQ(trtmc_model_load("x", &options, &none, &error_), TRTMC_INVALID_ARGUMENT);
+  EXPECT_STREQ(trtmc_error_message(error_), "options: reserved is 1, expected 0");
+  trtmc_chat_options chat_options = TRTMC_CHAT_OPTIONS_INIT;
+  chat_options.reserved = -1;
+  trtmc_chat* chat = nullptr;
+  EXPECT_EQ(trtmc_chat_new(model_, &chat_options, &chat, nullptr), TRTMC_INVALID_ARGUMENT);
+  EXPECT_EQ(chat, nullptr);
+}
+
 // What the model of these options runs on, in words.
 std::string device_of(const trtmc_model_options& options) {
   trtmc_model* model = nullptr;

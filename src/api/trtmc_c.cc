@@ -83,6 +83,7 @@ trtmc_status trtmc_model_load(const char* path, const trtmc_model_options* optio
     require(path, "path");
     trtmc_model*& out = require(model, "model");
     const trtmc_model_options read = read_options(options, TRTMC_MODEL_OPTIONS_INIT);
+    require_zero(read.reserved);
     out = new trtmc_model{
         trtmc::Model(path, {.backend = read.backend == nullptr ? "auto" : read.backend,
                             .threads = read.threads,

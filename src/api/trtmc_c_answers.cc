@@ -216,6 +216,7 @@ trtmc_status trtmc_chat_new(const trtmc_model* model, const trtmc_chat_options* 
   return guarded(error, [&] {
     trtmc_chat*& out = require(chat, "chat");
     const trtmc_chat_options read = read_options(options, TRTMC_CHAT_OPTIONS_INIT);
+    require_zero(read.reserved);
     trtmc::ChatOptions converted;
     if (read.system != nullptr) converted.system = read.system;
     if (read.think != -1) converted.think = read.think != 0;
