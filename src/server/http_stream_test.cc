@@ -237,7 +237,9 @@ TEST(HttpStream, CutsAReaderOffThatLetsTooMuchPileUp) {
 }
 
 TEST(HttpStream, SendsWhatComesAtOnceToAReaderOfGoodWill) {
-  Asked asked(local_options(), kGet, 4096);
+  HttpServerOptions options = local_options();
+  options.max_unsent.time = milliseconds(30'000);  // An emulated processor writes for seconds.
+  Asked asked(options, kGet, 4096);
   asked.exchange->start_stream(events());
   const std::string piece(size_t{64} << 10, 'x');
   constexpr int kPieces = 320;  // 20 MiB, of which 1 may be unsent for longer.

@@ -9,7 +9,6 @@ import sys
 FENCE = re.compile(r"^(```+|~~~+).*?^\1$", re.M | re.S)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 PATH = re.compile(r"`((?:bench|cmake|docs|examples|fuzz|include|models|src|tests|tools)/[\w./-]+)`")
-LEFT_OUT = ("build", ".venv", ".venv-docs", ".venv-clients", ".git")
 
 
 def anchors(text):
@@ -36,7 +35,8 @@ def faults_of(page, root):
 
 def main():
     root = pathlib.Path(sys.argv[1]).resolve()
-    pages = [page for page in sorted(root.rglob("*.md")) if page.relative_to(root).parts[0] not in LEFT_OUT]
+    # Builds, and what is hidden: environments of Python, and the like.
+    pages = [page for page in sorted(root.rglob("*.md")) if not re.match(r"build$|\.", page.relative_to(root).parts[0])]
     if len(pages) < 20:
         sys.exit(f"{root}: only {len(pages)} pages")
     faults = [f"{page.relative_to(root)}: {fault}" for page in pages for fault in faults_of(page, root)]
