@@ -80,8 +80,9 @@ int main_of(int argc, char** argv) {
     std::fprintf(stderr, "model_steps: %s\n", error.what());
     return 1;
   }
-  std::fputs("usage: model_steps write MODEL WEIGHTS | model_steps run MODEL ISA PREFILLS DECODES\n",
-             stderr);
+  std::fputs(
+      "usage: model_steps write MODEL WEIGHTS | model_steps run MODEL ISA PREFILLS DECODES\n",
+      stderr);
   return 2;
 }
 
