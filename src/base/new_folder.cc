@@ -31,7 +31,7 @@ std::filesystem::path make_hidden(const std::filesystem::path& path) {
   constexpr int kMostNames = 1000;
   for (int number = 0;; ++number) {
     const std::string suffix = number == 0 ? "" : fmt::format("-{}", number);
-    const std::filesystem::path hidden = path.parent_path() / (name + suffix);
+    std::filesystem::path hidden = path.parent_path() / (name + suffix);
     if (::mkdir(hidden.c_str(), 0755) == 0) return hidden;
     if (errno != EEXIST || number == kMostNames) throw system_error(path, "can't be made", errno);
   }
