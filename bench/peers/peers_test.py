@@ -105,6 +105,14 @@ class RandomGguf(unittest.TestCase):
             weights += shape[0] * (shape[1] if len(shape) > 1 else 1)
         self.assertEqual(weights, 3_075_098_624)
 
+    def test_a_blocks_scale_is_where_ggml_has_it(self):
+        # ggml-common.h: block_q8_0 and block_q4_0 begin with it, block_q6_K ends with it.
+        for kind, weights, size, at, most in ("q8_0", 32, 34, 0, 127), ("q4_0", 32, 18, 0, 8), ("q6_k", 256, 210, 208, 4064):
+            blocks = b"".join(random_gguf.block_values(1, "name", 3 * weights, 0.25 * most, kind))
+            self.assertEqual(len(blocks), 3 * size)
+            for start in range(0, len(blocks), size):
+                self.assertEqual(struct.unpack_from("<e", blocks, start + at), (0.25,), kind)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -17,10 +17,10 @@ SHAPES = {
     "135m": {"hidden_size": 576, "num_hidden_layers": 30, "num_attention_heads": 9, "num_key_value_heads": 3,
              "intermediate_size": 1536, "vocab_size": 49152},
 }
-ELEMENT_TYPES = {"f32": 0, "f16": 1, "bf16": 30, "q8_0": 8, "q4_0": 2}  # ggml_type
-FILE_TYPES = {"f32": 0, "f16": 1, "bf16": 32, "q8_0": 7, "q4_0": 2}  # llama_ftype
-# Of a block of 32: its bytes, the first two a scale in f16, and the largest code.
-BLOCKS = {"q8_0": (34, 127), "q4_0": (18, 8)}
+ELEMENT_TYPES = {"f32": 0, "f16": 1, "bf16": 30, "q8_0": 8, "q6_k": 14, "q4_0": 2}  # ggml_type
+FILE_TYPES = {"f32": 0, "f16": 1, "bf16": 32, "q8_0": 7, "q6_k": 18, "q4_0": 2}  # llama_ftype
+# Of a block: its weights, its bytes, which two of them are a scale in f16, and what that is multiplied with at most.
+BLOCKS = {"q8_0": (32, 34, 0, 127), "q6_k": (256, 210, 208, 127 * 32), "q4_0": (32, 18, 0, 8)}
 UINT32, FLOAT32, STRING = 4, 6, 8  # gguf_metadata_value_type
 ALIGNMENT = 32
 MODEL_NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
@@ -81,18 +81,21 @@ def metadata(config, name, dtype):
 
 
 def tensor_bytes(source, count, kind):
-    return count // 32 * BLOCKS[kind][0] if kind in BLOCKS else count * source.ELEMENT_BYTES[kind]
+    if kind not in BLOCKS:
+        return count * source.ELEMENT_BYTES[kind]
+    weights, size, _, _ = BLOCKS[kind]
+    return count // weights * size
 
 
 def block_values(seed, name, count, amplitude, kind):
     """Random codes, and one scale with which they reach `amplitude`; yields 2^15 blocks at a time."""
-    size, largest = BLOCKS[kind]
+    weights, size, scale_at, largest = BLOCKS[kind]
     scale = struct.pack("<e", amplitude / largest)
-    for first in range(0, count // 32, 1 << 15):
-        blocks = min(1 << 15, count // 32 - first)
+    for first in range(0, count // weights, 1 << 15):
+        blocks = min(1 << 15, count // weights - first)
         out = bytearray(hashlib.shake_128(f"{seed}/{name}/{first}".encode()).digest(blocks * size))
         for byte in range(2):
-            out[byte::size] = scale[byte:byte + 1] * blocks
+            out[scale_at + byte::size] = scale[byte:byte + 1] * blocks
         yield bytes(out)
 
 

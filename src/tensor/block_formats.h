@@ -64,17 +64,17 @@ constexpr int kQ6MostCode = 63;
 constexpr int8_t kQ4Grid[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                 1,    13,   25,  38,  53,  69,  89,  113};
 
-constexpr int kQ4ShiftBits = 4;
-constexpr uint16_t kQ4ShiftMask = (1 << kQ4ShiftBits) - 1;
-constexpr int kQ4ShiftStep = 2;
+constexpr int kShiftBits = 4;
+constexpr uint16_t kShiftMask = (1 << kShiftBits) - 1;
+constexpr int kShiftStep = 2;
 
 // Of the 16 bits of a q4 or q6 scale: the f16 that they are without the lowest, and the shift in
 // units of the codes' points, -16 to 14 in steps of 2.
-constexpr uint16_t q4_scale_bits(uint16_t bits) {
-  return bits & static_cast<uint16_t>(~kQ4ShiftMask);
+constexpr uint16_t shifted_scale_bits(uint16_t bits) {
+  return bits & static_cast<uint16_t>(~kShiftMask);
 }
-constexpr int q4_shift(uint16_t bits) {
-  return ((bits & kQ4ShiftMask) - (1 << (kQ4ShiftBits - 1))) * kQ4ShiftStep;
+constexpr int scale_shift(uint16_t bits) {
+  return ((bits & kShiftMask) - (1 << (kShiftBits - 1))) * kShiftStep;
 }
 
 // What is written for columns and rows that the matrix doesn't have, and for blocks of zeros: a

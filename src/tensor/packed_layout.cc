@@ -138,13 +138,13 @@ float scale_of(const Q8Group& group, int64_t row, int64_t block) {
 // Of q4 and q6, whose scales give bits to a shift.
 template <typename Group>
 float scale_of(const Group& group, int64_t row, int64_t block) {
-  return f16_to_float(q4_scale_bits(group.scales[block][row]));
+  return f16_to_float(shifted_scale_bits(group.scales[block][row]));
 }
 
 int zero_of(const Q8Group& /*group*/, int64_t /*row*/, int64_t /*block*/) { return 0; }
 template <typename Group>
 int zero_of(const Group& group, int64_t row, int64_t block) {
-  return -q4_shift(group.scales[block][row]);
+  return -scale_shift(group.scales[block][row]);
 }
 
 template <typename Group>

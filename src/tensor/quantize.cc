@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstring>
 
 #include "base/check.h"
+#include "tensor/block_encoders.h"
 #include "tensor/block_formats.h"
-#include "tensor/block_search.h"
 
 namespace trtmc {
 namespace {
@@ -25,35 +24,22 @@ void gather(std::span<const std::span<const float>> rows, size_t cols, size_t fi
   }
 }
 
-// To the nearest integer, ties to even, for |value| < 2^22.
-float round_nearest(float value) {
-  constexpr float kWhole = 0x1.8p23F;
-  return (value + kWhole) - kWhole;
+// The encoders of this machine.
+const BlockEncoders& encoders() {
+  static const BlockEncoders& kBest = *runnable_encoders(0);
+  return kBest;
 }
 
 void encode(const WeightBlock& block, int which, Q8Group& group) {
-  float largest[kBlockRows] = {};
-  for (const auto& column : block.values) {
-    for (int row = 0; row < kBlockRows; ++row) {
-      largest[row] = std::max(largest[row], std::fabs(column[row]));
-    }
-  }
   float scales[kBlockRows];
+  encoders().largest(block, scales);
   for (int row = 0; row < kBlockRows; ++row) {
-    group.scales[which][row] = float_to_f16(largest[row] / kMostQ8Code);
+    group.scales[which][row] = float_to_f16(scales[row] / kMostQ8Code);
     scales[row] = f16_to_float(group.scales[which][row]);
     // Every code is that of 0 then.
     if (scales[row] == 0) scales[row] = kMaxQuantizedMagnitude;
   }
-  for (int i = 0; i < kBlockColumns; ++i) {
-    auto& codes = group.codes[which * kQuadsPerBlock + i / kQuadColumns];
-    for (int row = 0; row < kBlockRows; ++row) {
-      const float wanted = round_nearest(block.values[i][row] / scales[row]);
-      // A scale that was rounded down puts the largest value beyond the last code.
-      const float code = std::clamp(wanted, -kMostQ8Code, kMostQ8Code);
-      codes[row][i % kQuadColumns] = static_cast<uint8_t>(static_cast<int>(code) + kQ8Zero);
-    }
-  }
+  encoders().q8_codes(block, scales, &group.codes[which * kQuadsPerBlock][0][0]);
 }
 
 // Searches a block, and writes its scales and shifts.
@@ -62,7 +48,7 @@ BlockEncoding search(BlockSearch search, const WeightBlock& block, int which, Gr
   BlockEncoding encoding;
   search(block, encoding);
   for (int row = 0; row < kBlockRows; ++row) {
-    const int shift = encoding.shifts[row] / kQ4ShiftStep + (1 << (kQ4ShiftBits - 1));
+    const int shift = encoding.shifts[row] / kShiftStep + (1 << (kShiftBits - 1));
     group.scales[which][row] = static_cast<uint16_t>(
         float_to_f16(std::bit_cast<float>(encoding.scales[row])) | static_cast<unsigned>(shift));
   }
@@ -70,8 +56,7 @@ BlockEncoding search(BlockSearch search, const WeightBlock& block, int which, Gr
 }
 
 void encode(const WeightBlock& block, int which, Q6Group& group) {
-  static const BlockSearch kSearch = runnable_searches(0)->q6;
-  const BlockEncoding encoding = search(kSearch, block, which, group);
+  const BlockEncoding encoding = search(encoders().q6, block, which, group);
   for (int i = 0; i < kBlockColumns; ++i) {
     auto& lines = group.codes[which][i / kQuadColumns / kQ6Quads];
     const int place = i / kQuadColumns % kQ6Quads;
@@ -91,8 +76,7 @@ void encode(const WeightBlock& block, int which, Q6Group& group) {
 }
 
 void encode(const WeightBlock& block, int which, Q4Group& group) {
-  static const BlockSearch kSearch = runnable_searches(0)->q4;
-  const BlockEncoding encoding = search(kSearch, block, which, group);
+  const BlockEncoding encoding = search(encoders().q4, block, which, group);
   for (int i = 0; i < kBlockColumns; ++i) {
     auto& codes = group.codes[i / kQuadColumns];
     const bool exists = i < block.columns;
@@ -121,21 +105,20 @@ void quantize(const PackedLayout& layout, std::span<const std::span<const float>
 
 }  // namespace
 
-const BlockSearches* runnable_searches(int number) {
+const BlockEncoders* runnable_encoders(int number) {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") && number-- == 0) {
-    return &avx512::block_searches();
+    return &avx512::block_encoders();
   }
-  if (__builtin_cpu_supports("avx2") && number-- == 0) return &avx2::block_searches();
+  if (__builtin_cpu_supports("avx2") && number-- == 0) return &avx2::block_encoders();
 #endif
-  return number == 0 ? &generic::block_searches() : nullptr;
+  return number == 0 ? &generic::block_encoders() : nullptr;
 }
 
 bool is_quantizable(std::span<const float> values) {
-  bool all = true;
-  for (const float value : values) all &= std::fabs(value) <= kMaxQuantizedMagnitude;
-  return all;
+  return encoders().are_within(values.data(), static_cast<int64_t>(values.size()),
+                               kMaxQuantizedMagnitude);
 }
 
 void quantize_panel(const PackedLayout& layout, std::span<const std::span<const float>> rows,

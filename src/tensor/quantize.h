@@ -15,7 +15,7 @@ bool is_quantizable(std::span<const float> values);
 // values that are quantizable; fewer than 16 at the end of the matrix. `out` is one panel.
 //
 //   q8      a scale is the block's largest magnitude / 127, a code the nearest to value / scale
-//   q6, q4  a scale, a shift and codes of small weighted squared error: tensor/block_search.h
+//   q6, q4  a scale, a shift and codes of small weighted squared error: tensor/block_encoders.h
 //
 // A block all of whose values are nearer to zero than a scale can say becomes zeros.
 void quantize_panel(const PackedLayout& layout, std::span<const std::span<const float>> rows,

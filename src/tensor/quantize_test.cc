@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "tensor/block_encoders.h"
 #include "tensor/block_formats.h"
-#include "tensor/block_search.h"
 
 namespace trtmc {
 namespace {
@@ -67,7 +67,7 @@ Group first_group(std::span<const std::byte> packed) {
   return group;
 }
 
-// The weighted squared error that the searches make small, in double: tensor/block_search.h.
+// The weighted squared error that the searches make small, in double: tensor/block_encoders.h.
 double weighted_error(std::span<const float> x, std::span<const float> y) {
   double squares = 0;
   for (const float value : x) squares += double{value} * value;
@@ -134,7 +134,7 @@ TEST(Quantize, Q4TakesPointsOfTheGridAsTheyAre) {
   const PackedLayout layout{DType::kQ4, 1, 32};
   const auto packed = quantize(layout, matrix);
   const auto group = first_group<Q4Group>(packed);
-  EXPECT_EQ(group.scales[0][0], 0x1400 | (6 / kQ4ShiftStep + 8));
+  EXPECT_EQ(group.scales[0][0], 0x1400 | (6 / kShiftStep + 8));
   for (int i = 0; i < 32; ++i) EXPECT_EQ(group.codes[i / 4][0][i % 4] & 15, i % 16);
   EXPECT_EQ(decode(layout, packed), matrix);
 }
@@ -186,12 +186,12 @@ TEST(Quantize, Q6ShiftsItsCodesToWhereTheWeightsAre) {
 double least_error(std::span<const float> x, std::span<const int> points, float least, float most) {
   double best = std::numeric_limits<double>::infinity();
   std::vector<float> y(x.size());
-  for (unsigned bits = 0; bits < 0x7c00; bits += 1 << kQ4ShiftBits) {
+  for (unsigned bits = 0; bits < 0x7c00; bits += 1 << kShiftBits) {
     const float magnitude = f16_to_float(static_cast<uint16_t>(bits));
     if (magnitude < least || magnitude > most) continue;
-    for (int shift = 0; shift < 2 << kQ4ShiftBits; ++shift) {
+    for (int shift = 0; shift < 2 << kShiftBits; ++shift) {
       const float scale = shift % 2 == 0 ? magnitude : -magnitude;
-      const int moved = (shift / 2 - (1 << (kQ4ShiftBits - 1))) * kQ4ShiftStep;
+      const int moved = (shift / 2 - (1 << (kShiftBits - 1))) * kShiftStep;
       for (size_t i = 0; i < x.size(); ++i) {
         float nearest = std::numeric_limits<float>::infinity();
         for (const int point : points) {
@@ -316,7 +316,16 @@ void expect_same_bits(BlockSearch search, BlockSearch other, const WeightBlock& 
   EXPECT_EQ(std::memcmp(&expected, &encoding, sizeof(expected)), 0);
 }
 
-TEST(Quantize, EverySearchGivesTheSameBits) {
+std::vector<uint8_t> q8_codes(const BlockEncoders& encoders, const WeightBlock& block) {
+  float scales[kBlockRows];
+  encoders.largest(block, scales);
+  for (float& scale : scales) scale /= 130;  // So that the largest lie beyond the last code.
+  std::vector<uint8_t> codes(sizeof(Q8Group::codes) / 2);
+  encoders.q8_codes(block, scales, codes.data());
+  return codes;
+}
+
+TEST(Quantize, EveryEncoderGivesTheSameBits) {
   for (const float deviation : {3e-5F, 0.02F, 9000.0F}) {
     const Matrix matrix = normal(kBlockRows, kBlockColumns, deviation);
     for (const int columns : {kBlockColumns, 5}) {
@@ -327,12 +336,31 @@ TEST(Quantize, EverySearchGivesTheSameBits) {
           block.values[i][row] = matrix[static_cast<size_t>(row)][static_cast<size_t>(i)];
         }
       }
-      const BlockSearches& generic = generic::block_searches();
-      for (int i = 0; const BlockSearches* searches = runnable_searches(i); ++i) {
-        SCOPED_TRACE(searches->isa);
-        expect_same_bits(generic.q4, searches->q4, block);
-        expect_same_bits(generic.q6, searches->q6, block);
+      const BlockEncoders& generic = generic::block_encoders();
+      for (int i = 0; const BlockEncoders* encoders = runnable_encoders(i); ++i) {
+        SCOPED_TRACE(encoders->isa);
+        expect_same_bits(generic.q4, encoders->q4, block);
+        expect_same_bits(generic.q6, encoders->q6, block);
+        EXPECT_EQ(q8_codes(generic, block), q8_codes(*encoders, block));
       }
+    }
+  }
+}
+
+TEST(Quantize, EveryEncoderSeesTheOneValueThatIsBeyond) {
+  constexpr int64_t kCount = 37;  // Whole registers and a rest.
+  for (int i = 0; const BlockEncoders* encoders = runnable_encoders(i); ++i) {
+    SCOPED_TRACE(encoders->isa);
+    std::vector<float> values(kCount, -2.0F);
+    EXPECT_TRUE(encoders->are_within(values.data(), kCount, 2));
+    for (float& value : values) {
+      for (const float beyond :
+           {std::nextafter(2.0F, 3.0F), -3.0F, -std::numeric_limits<float>::infinity(),
+            std::numeric_limits<float>::quiet_NaN()}) {
+        value = beyond;
+        EXPECT_FALSE(encoders->are_within(values.data(), kCount, 2)) << &value - values.data();
+      }
+      value = -2.0F;
     }
   }
 }

@@ -109,12 +109,12 @@ struct ShiftedWeights {
   static constexpr bool kShifted = true;
   static Vec scales(const uint16_t* bits) {
     uint16_t halves[kLanes];
-    for (int i = 0; i < kLanes; ++i) halves[i] = q4_scale_bits(bits[i]);
+    for (int i = 0; i < kLanes; ++i) halves[i] = shifted_scale_bits(bits[i]);
     return load_f16(halves);
   }
   static Vec shifts(const uint16_t* bits) {
     float values[kLanes];
-    for (int i = 0; i < kLanes; ++i) values[i] = static_cast<float>(q4_shift(bits[i]) - Zero);
+    for (int i = 0; i < kLanes; ++i) values[i] = static_cast<float>(scale_shift(bits[i]) - Zero);
     return load(values);
   }
 };

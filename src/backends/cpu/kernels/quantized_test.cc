@@ -30,7 +30,7 @@ struct Weights {
       for (size_t i = 0; i < 2 * kBlockRows; ++i) {
         auto bits = float_to_f16(normal(random));
         if (dtype != DType::kQ8) {
-          bits = static_cast<uint16_t>(q4_scale_bits(bits) | (random() & kQ4ShiftMask));
+          bits = static_cast<uint16_t>(shifted_scale_bits(bits) | (random() & kShiftMask));
         }
         std::memcpy(packed.data() + at + 2 * i, &bits, 2);
       }
@@ -132,13 +132,13 @@ Block block_of(const Weights& weights, int64_t row, int64_t block) {
       result.scale = f16_to_float(bits);
       result.values[k] = group.codes[half * kQuadsPerBlock + quad][r][column] - 128;
     } else if (weights.layout.dtype == DType::kQ6) {
-      result.scale = f16_to_float(q4_scale_bits(bits));
+      result.scale = f16_to_float(shifted_scale_bits(bits));
       result.values[k] =
-          code_of(group_at<Q6Group>(from), half, quad, r, column) - 32 + q4_shift(bits);
+          code_of(group_at<Q6Group>(from), half, quad, r, column) - 32 + scale_shift(bits);
     } else {
       const int codes = group_at<Q4Group>(from).codes[quad][r][column];
-      result.scale = f16_to_float(q4_scale_bits(bits));
-      result.values[k] = kQ4Grid[half == 0 ? codes & 15 : codes >> 4] + q4_shift(bits);
+      result.scale = f16_to_float(shifted_scale_bits(bits));
+      result.values[k] = kQ4Grid[half == 0 ? codes & 15 : codes >> 4] + scale_shift(bits);
     }
   }
   return result;

@@ -88,8 +88,8 @@ __device__ __forceinline__ float quantized_value(const EmbedArgs& args, int row,
     return __fmul_rn(floats_of(bits).x, static_cast<float>(codes[column % 2 * 2] - kQ8Zero));
   } else {
     const int code = column % 2 == 0 ? *codes & 15 : *codes >> 4;
-    return __fmul_rn(floats_of(q4_scale_bits(bits)).x,
-                     grid_point(code) + static_cast<float>(q4_shift(bits)));
+    return __fmul_rn(floats_of(shifted_scale_bits(bits)).x,
+                     grid_point(code) + static_cast<float>(scale_shift(bits)));
   }
 }
 

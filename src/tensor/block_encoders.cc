@@ -1,6 +1,6 @@
 // Compiled once for every instruction set: TRTMC_ISA is its namespace, TRTMC_LANES the floats of a
 // register. Includes nothing whose functions another file could take for its own.
-#include "tensor/block_search.h"
+#include "tensor/block_encoders.h"
 
 #define TRTMC_STRING_OF(x) #x
 #define TRTMC_STRING(x) TRTMC_STRING_OF(x)
@@ -12,8 +12,8 @@ constexpr int kLanes = TRTMC_LANES;
 using Vec = float __attribute__((vector_size(4 * kLanes)));
 using IntVec = int32_t __attribute__((vector_size(4 * kLanes)));
 
-constexpr float kLowestShift = -(1 << (kQ4ShiftBits - 1)) * kQ4ShiftStep;
-constexpr float kHighestShift = ((1 << (kQ4ShiftBits - 1)) - 1) * kQ4ShiftStep;
+constexpr float kLowestShift = -(1 << (kShiftBits - 1)) * kShiftStep;
+constexpr float kHighestShift = ((1 << (kShiftBits - 1)) - 1) * kShiftStep;
 
 static inline Vec set1(float x) { return Vec{} + x; }
 static inline Vec select(IntVec mask, Vec yes, Vec no) { return mask ? yes : no; }
@@ -45,19 +45,19 @@ static inline Vec clamped(Vec shift) {
   shift = select(shift > kLowestShift, shift, set1(kLowestShift));
   return select(shift < kHighestShift, shift, set1(kHighestShift));
 }
-static inline Vec nearest_shift(Vec shift) { return to_whole(clamped(shift), kQ4ShiftStep); }
+static inline Vec nearest_shift(Vec shift) { return to_whole(clamped(shift), kShiftStep); }
 
-// The nearest that the format holds, ties to even: 10 - kQ4ShiftBits bits behind the leading one,
+// The nearest that the format holds, ties to even: 10 - kShiftBits bits behind the leading one,
 // whole multiples of the least one below f16's normal numbers, never infinite.
 static inline Vec storable(Vec scale) {
-  constexpr int kDropped = 13 + kQ4ShiftBits;
+  constexpr int kDropped = 13 + kShiftBits;
   constexpr int32_t kHalf = (1 << (kDropped - 1)) - 1;
   const IntVec bits = bits_of(scale);
   const Vec normal = float_of((bits + kHalf + (bits >> kDropped & 1)) & -(1 << kDropped));
-  constexpr float kLeast = (1 << kQ4ShiftBits) * 0x1p-24F;
+  constexpr float kLeast = (1 << kShiftBits) * 0x1p-24F;
   const Vec subnormal = to_whole(scale, kLeast);
   const Vec rounded = select(magnitude(scale) < 0x1p-14F, subnormal, normal);
-  constexpr float kMost = 65536 - 65536 * 0x1p-11F * (1 << kQ4ShiftBits);
+  constexpr float kMost = 65536 - 65536 * 0x1p-11F * (1 << kShiftBits);
   return select(magnitude(rounded) <= kMost, rounded, select(scale < 0, set1(-kMost), set1(kMost)));
 }
 
@@ -110,7 +110,7 @@ struct Q6Points {
   static Choice start(const Rows& rows, const Move& at) {
     const Vec step = (rows.high - rows.low) / kQ6MostCode;
     const Vec middle = (rows.high + rows.low) / (2 * step) - (kHighest + kLowest) / 2;
-    const Vec shift = nearest_shift(middle + at.shift * kQ4ShiftStep);
+    const Vec shift = nearest_shift(middle + at.shift * kShiftStep);
     const Vec up = rows.high / (kHighest + shift), down = rows.low / (kLowest + shift);
     return {storable(select(up > down, up, down) * at.scale), shift};
   }
@@ -214,7 +214,7 @@ static inline Choice search(const Rows& rows) {
   for (const Move& move : Points::kMoves) {
     try_both<Points>(rows,
                      {storable(best.choice.scale * move.scale),
-                      clamped(best.choice.shift + move.shift * kQ4ShiftStep)},
+                      clamped(best.choice.shift + move.shift * kShiftStep)},
                      best);
   }
   return best.choice;
@@ -245,11 +245,67 @@ void search_block(const WeightBlock& block, BlockEncoding& encoding) {
   }
 }
 
-constexpr BlockSearches kSearches{
-    .isa = TRTMC_STRING(TRTMC_ISA), .q4 = search_block<Q4Points>, .q6 = search_block<Q6Points>};
+bool are_within(const float* values, int64_t count, float most) {
+  IntVec beyond{};
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    Vec v;
+    __builtin_memcpy(&v, values + i, sizeof(v));
+    beyond |= ~(magnitude(v) <= most);
+  }
+  bool are = true;
+  for (; i < count; ++i) are &= __builtin_fabsf(values[i]) <= most;
+  for (int lane = 0; lane < kLanes; ++lane) are &= beyond[lane] == 0;
+  return are;
+}
+
+void largest(const WeightBlock& block, float* out) {
+  for (int first = 0; first < kBlockRows; first += kLanes) {
+    Vec most{};
+    for (const auto& column : block.values) {
+      Vec v;
+      __builtin_memcpy(&v, &column[first], sizeof(v));
+      most = select(magnitude(v) > most, magnitude(v), most);
+    }
+    __builtin_memcpy(out + first, &most, sizeof(most));
+  }
+}
+
+// A scale that was rounded down puts the largest value beyond the last code.
+static inline IntVec q8_code(Vec value, Vec scale) {
+  constexpr float kMost = kQ8Zero - 1;
+  const Vec wanted = to_whole(value / scale, 1);
+  const Vec from_below = select(wanted > -kMost, wanted, set1(-kMost));
+  const Vec code = select(from_below < kMost, from_below, set1(kMost));
+  return __builtin_convertvector(code, IntVec) + kQ8Zero;
+}
+
+// Four columns of a row are the bytes of one number.
+void q8_codes(const WeightBlock& block, const float* scales, uint8_t* codes) {
+  for (int first = 0; first < kBlockRows; first += kLanes) {
+    Vec scale;
+    __builtin_memcpy(&scale, scales + first, sizeof(scale));
+    for (int quad = 0; quad < kQuadsPerBlock; ++quad) {
+      IntVec bytes{};
+      for (int i = 0; i < kQuadColumns; ++i) {
+        Vec v;
+        __builtin_memcpy(&v, &block.values[quad * kQuadColumns + i][first], sizeof(v));
+        bytes |= q8_code(v, scale) << (8 * i);
+      }
+      __builtin_memcpy(codes + (quad * kBlockRows + first) * kQuadColumns, &bytes, sizeof(bytes));
+    }
+  }
+}
+
+constexpr BlockEncoders kEncoders{.isa = TRTMC_STRING(TRTMC_ISA),
+                                  .are_within = are_within,
+                                  .largest = largest,
+                                  .q8_codes = q8_codes,
+                                  .q4 = search_block<Q4Points>,
+                                  .q6 = search_block<Q6Points>};
 
 }  // namespace
 
-const BlockSearches& block_searches() { return kSearches; }
+const BlockEncoders& block_encoders() { return kEncoders; }
 
 }  // namespace trtmc::TRTMC_ISA

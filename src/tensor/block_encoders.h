@@ -1,5 +1,6 @@
-// The encoding of a block of q4 or q6: which scale, shift and codes lose least. Private to this
-// folder.
+// The encoding of a block of weights, once for every instruction set. Private to this folder. The
+// scale of a q8 block follows from its largest magnitude; of a q4 or q6 block, scale, shift and
+// codes are searched for that lose least.
 //
 // An error e of a weight x costs (x^2 + 4 v) e^2, v being the mean square of its block and row: of
 // a large weight somewhat more than of a small one. Nobody knows here what the weights are
@@ -26,7 +27,7 @@ struct WeightBlock {
 };
 
 struct BlockEncoding {
-  uint32_t scales[kBlockRows];  // The bits of floats that are f16 without its kQ4ShiftBits lowest.
+  uint32_t scales[kBlockRows];  // The bits of floats that are f16 without its kShiftBits lowest.
   int32_t shifts[kBlockRows];   // In units of the codes' points.
   int32_t codes[kBlockColumns][kBlockRows];
 };
@@ -34,24 +35,31 @@ struct BlockEncoding {
 using BlockSearch = void (*)(const WeightBlock& block, BlockEncoding& encoding);
 
 // One instruction set's. All give the same bits.
-struct BlockSearches {
+struct BlockEncoders {
   const char* isa;
+  // Whether no magnitude is above `most`, and none a NaN.
+  bool (*are_within)(const float* values, int64_t count, float most);
+  // The largest magnitude of each row. out: [kBlockRows].
+  void (*largest)(const WeightBlock& block, float* out);
+  // The nearest codes to value / scale, ties to even. scales: [kBlockRows], none 0. codes:
+  // [kQuadsPerBlock][kBlockRows][kQuadColumns].
+  void (*q8_codes)(const WeightBlock& block, const float* scales, uint8_t* codes);
   BlockSearch q4;
   BlockSearch q6;
 };
 
 // Those that this machine can run, by number, the best first; null behind the last, "generic".
-const BlockSearches* runnable_searches(int number);
+const BlockEncoders* runnable_encoders(int number);
 
 namespace generic {
-const BlockSearches& block_searches();
+const BlockEncoders& block_encoders();
 }
 #if defined(__x86_64__)
 namespace avx2 {
-const BlockSearches& block_searches();
+const BlockEncoders& block_encoders();
 }
 namespace avx512 {
-const BlockSearches& block_searches();
+const BlockEncoders& block_encoders();
 }
 #endif
 
