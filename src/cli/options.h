@@ -9,16 +9,13 @@
 #include <variant>
 #include <vector>
 
-#include "builder/build_plan.h"
+#include "cli/bundle_options.h"
 #include "cli/command_description.h"
 #include "cli/console.h"
-#include "cli/route_options.h"
 #include "cli/serve_options.h"
 #include "cli/settings.h"
 #include "engine/engine.h"
 #include "engine/loaded_model.h"
-#include "graph/onnx_export.h"
-#include "hub/hub_id.h"
 #include "trtmc/trtmc.h"
 
 namespace trtmc {
@@ -30,29 +27,6 @@ struct HelpCommand {
 struct VersionCommand {
   LogOptions log;
   bool json = false;
-};
-struct BuildCommand {
-  LogOptions log;
-  std::filesystem::path source;  // A folder, or a model's id on the hub.
-  std::filesystem::path output;
-  BuildOptions build;
-  int threads = 0;
-  bool dry_run = false, force = false, json = false;
-};
-struct PullCommand {
-  LogOptions log;
-  HubSource source;
-  bool json = false;
-};
-struct ListCommand {
-  LogOptions log;
-  std::filesystem::path folder = ".";  // Of bundles.
-  bool json = false;
-};
-struct RmCommand {
-  LogOptions log;
-  std::string target;  // A bundle's path, or "ID" or "ID@REVISION" in the cache.
-  bool yes = false;    // Do not ask.
 };
 struct RunCommand {
   LogOptions log;
@@ -104,15 +78,6 @@ struct ScoreCommand {
   std::filesystem::path against;  // Empty: not compared with another bundle.
   bool per_token = false, json = false;
 };
-struct VerifyCommand {
-  LogOptions log;
-  std::filesystem::path bundle;
-  LoadOptions load;
-  std::filesystem::path checkpoint;     // Empty: not compared.
-  bool compare_with_reference = false;  // load.backend against reference.
-  std::filesystem::path goldens;        // Empty: not compared.
-  bool json = false;
-};
 struct BenchCommand {
   LogOptions log;
   std::filesystem::path bundle;
@@ -122,20 +87,6 @@ struct BenchCommand {
   int repeat = 5;
   std::filesystem::path plot;  // Empty: none.
   bool json = false;
-};
-struct ExportCommand {
-  LogOptions log;
-  std::filesystem::path bundle;
-  std::filesystem::path output;  // A folder, to be made.
-  OnnxOptions onnx;
-  int threads = 0;
-  bool json = false;
-};
-struct InspectCommand {
-  LogOptions log;
-  std::filesystem::path bundle;
-  RouteOptions routes;
-  bool backends = false, json = false;
 };
 
 using Command = std::variant<HelpCommand, VersionCommand, BuildCommand, PullCommand, ListCommand,
