@@ -90,29 +90,38 @@ class SourceRows {
   std::vector<std::vector<std::byte>> buffers_;  // A buffer for each.
 };
 
-// A matrix, some panels at a time. The elements keep their type, so their bits too.
+// Calls fill(first, last, out) for the rows [first, last) of each panel of a matrix, and writes
+// what is in `out` then, many panels at a time: what is written starts its way to the disk in large
+// parts, and what was read is given back so.
+void write_filled(const PackedLayout& layout, SourceRows& source, Advance advance,
+                  FunctionRef<void(std::span<const std::byte>)> write,
+                  FunctionRef<void(int64_t, int64_t, std::span<std::byte>)> fill) {
+  const size_t panel_bytes = layout.panel_bytes();
+  const size_t panels_at_once = std::max<size_t>(1, kChunkBytes / panel_bytes);
+  const int64_t rows_at_once = static_cast<int64_t>(panels_at_once) * PackedLayout::kPanelRows;
+  std::vector<std::byte> buffer(panels_at_once * panel_bytes);
+  for (int64_t start = 0; start < layout.rows; start += rows_at_once) {
+    const int64_t end = std::min(start + rows_at_once, layout.rows);
+    size_t filled = 0;
+    for (int64_t first = start; first < end; first += PackedLayout::kPanelRows) {
+      fill(first, std::min(first + PackedLayout::kPanelRows, end),
+           std::span(buffer).subspan(filled, panel_bytes));
+      filled += panel_bytes;
+    }
+    write(std::span(buffer).first(filled));
+    source.release(start, end);
+    advance(filled);
+  }
+}
+
+// A matrix whose elements keep their type, so their bits too.
 void write_panels(const PlannedTensor& planned, SourceRows& source, Advance advance,
                   FunctionRef<void(std::span<const std::byte>)> write) {
   const PackedLayout layout{planned.dtype, planned.shape[0], planned.shape[1]};
-  const size_t panel_bytes = layout.panel_bytes();
-  const auto panels_at_once = static_cast<int64_t>(std::max<size_t>(1, kChunkBytes / panel_bytes));
-  std::vector<std::byte> buffer(static_cast<size_t>(panels_at_once) * panel_bytes);
-  for (int64_t panel = 0; panel < layout.num_panels(); panel += panels_at_once) {
-    const int64_t first = panel * PackedLayout::kPanelRows;
-    const int64_t last = std::min(first + panels_at_once * PackedLayout::kPanelRows, layout.rows);
-    const std::vector<std::span<const std::byte>> rows = source.rows(first, last);
-    std::span<std::byte> out = buffer;
-    size_t written = 0;
-    for (size_t row = 0; row < rows.size(); row += PackedLayout::kPanelRows) {
-      const size_t count = std::min<size_t>(PackedLayout::kPanelRows, rows.size() - row);
-      pack_panel_bytes(layout, std::span(rows).subspan(row, count),
-                       out.subspan(written, panel_bytes));
-      written += panel_bytes;
-    }
-    write(out.first(written));
-    source.release(first, last);
-    advance(written);
-  }
+  write_filled(layout, source, advance, write,
+               [&](int64_t first, int64_t last, std::span<std::byte> out) {
+                 pack_panel_bytes(layout, source.rows(first, last), out);
+               });
 }
 
 // Rows as floats that a quantised type can hold.
@@ -156,19 +165,14 @@ class QuantizableRows {
   std::vector<float> values_;  // Of a panel.
 };
 
-// A matrix of a quantised type, panel by panel.
 void write_quantized(const PlannedTensor& planned, SourceRows& source, Advance advance,
                      FunctionRef<void(std::span<const std::byte>)> write) {
   const PackedLayout layout{planned.dtype, planned.shape[0], planned.shape[1]};
   QuantizableRows floats(planned, source);
-  std::vector<std::byte> panel(layout.panel_bytes());
-  for (int64_t first = 0; first < layout.rows; first += PackedLayout::kPanelRows) {
-    const int64_t last = std::min(first + PackedLayout::kPanelRows, layout.rows);
-    quantize_panel(layout, floats.read(first, last), panel);
-    write(panel);
-    source.release(first, last);
-    advance(panel.size());
-  }
+  write_filled(layout, source, advance, write,
+               [&](int64_t first, int64_t last, std::span<std::byte> out) {
+                 quantize_panel(layout, floats.read(first, last), out);
+               });
 }
 
 // A vector, as f32.

@@ -2,6 +2,8 @@
 // register. Includes nothing whose functions another file could take for its own.
 #include "tensor/block_encoders.h"
 
+#include <utility>
+
 #define TRTMC_STRING_OF(x) #x
 #define TRTMC_STRING(x) TRTMC_STRING_OF(x)
 
@@ -245,6 +247,43 @@ void search_block(const WeightBlock& block, BlockEncoding& encoding) {
   }
 }
 
+// Of two rows, `kHalf` apart, the squares of kHalf rows and columns beside the diagonal change
+// places.
+template <int kHalf, int... kLane>
+static inline void exchange(Vec& upper, Vec& lower, std::integer_sequence<int, kLane...>) {
+  const Vec a = upper, b = lower;
+  upper = __builtin_shufflevector(a, b, (kLane & kHalf ? kLanes + kLane - kHalf : kLane)...);
+  lower = __builtin_shufflevector(a, b, (kLane & kHalf ? kLanes + kLane : kLane + kHalf)...);
+}
+
+// Rows become columns, in squares of one, two and more.
+template <int kHalf = 1>
+static inline void transpose(Vec (&rows)[kLanes]) {
+  if constexpr (kHalf < kLanes) {
+    for (int row = 0; row < kLanes; ++row) {
+      if ((row & kHalf) != 0) continue;
+      exchange<kHalf>(rows[row], rows[row + kHalf], std::make_integer_sequence<int, kLanes>());
+    }
+    transpose<2 * kHalf>(rows);
+  }
+}
+
+void gather(const float* const* rows, int64_t first, WeightBlock& block) {
+  for (int row = 0; row < kBlockRows; row += kLanes) {
+    for (int column = 0; column < kBlockColumns; column += kLanes) {
+      Vec square[kLanes];
+      for (int i = 0; i < kLanes; ++i) {
+        __builtin_memcpy(&square[i], rows[row + i] + first + column, sizeof(Vec));
+      }
+      transpose(square);
+      for (int i = 0; i < kLanes; ++i) {
+        __builtin_memcpy(&block.values[column + i][row], &square[i], sizeof(Vec));
+      }
+    }
+  }
+  block.columns = kBlockColumns;
+}
+
 bool are_within(const float* values, int64_t count, float most) {
   IntVec beyond{};
   int64_t i = 0;
@@ -298,6 +337,7 @@ void q8_codes(const WeightBlock& block, const float* scales, uint8_t* codes) {
 }
 
 constexpr BlockEncoders kEncoders{.isa = TRTMC_STRING(TRTMC_ISA),
+                                  .gather = gather,
                                   .are_within = are_within,
                                   .largest = largest,
                                   .q8_codes = q8_codes,

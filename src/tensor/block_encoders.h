@@ -37,6 +37,8 @@ using BlockSearch = void (*)(const WeightBlock& block, BlockEncoding& encoding);
 // One instruction set's. All give the same bits.
 struct BlockEncoders {
   const char* isa;
+  // Values [first, first + kBlockColumns) of kBlockRows rows, side by side.
+  void (*gather)(const float* const* rows, int64_t first, WeightBlock& block);
   // Whether no magnitude is above `most`, and none a NaN.
   bool (*are_within)(const float* values, int64_t count, float most);
   // The largest magnitude of each row. out: [kBlockRows].

@@ -13,21 +13,26 @@ namespace {
 
 constexpr float kMostQ8Code = 127;
 
+// The encoders of this machine.
+const BlockEncoders& encoders() {
+  static const BlockEncoders& kBest = *runnable_encoders(0);
+  return kBest;
+}
+
 // Columns [first, first + 32) of a panel, row beside row. What the matrix doesn't have is zero.
 void gather(std::span<const std::span<const float>> rows, size_t cols, size_t first,
             WeightBlock& block) {
   const size_t count = first < cols ? std::min<size_t>(kBlockColumns, cols - first) : 0;
+  if (count == kBlockColumns && rows.size() == kBlockRows) {
+    const float* begins[kBlockRows];
+    for (size_t row = 0; row < rows.size(); ++row) begins[row] = rows[row].data();
+    return encoders().gather(begins, static_cast<int64_t>(first), block);
+  }
   block.columns = static_cast<int>(count);
   std::memset(block.values, 0, sizeof(block.values));
   for (size_t row = 0; row < rows.size(); ++row) {
     for (size_t i = 0; i < count; ++i) block.values[i][row] = rows[row][first + i];
   }
-}
-
-// The encoders of this machine.
-const BlockEncoders& encoders() {
-  static const BlockEncoders& kBest = *runnable_encoders(0);
-  return kBest;
 }
 
 void encode(const WeightBlock& block, int which, Q8Group& group) {

@@ -347,6 +347,28 @@ TEST(Quantize, EveryEncoderGivesTheSameBits) {
   }
 }
 
+TEST(Quantize, EveryEncoderPutsRowsSideBySide) {
+  Matrix matrix(kBlockRows, std::vector<float>(kBlockColumns + 3));
+  const float* rows[kBlockRows];
+  for (int row = 0; row < kBlockRows; ++row) {
+    rows[row] = matrix[static_cast<size_t>(row)].data();
+    for (int i = 0; i < kBlockColumns + 3; ++i) {
+      matrix[static_cast<size_t>(row)][static_cast<size_t>(i)] = static_cast<float>(100 * row + i);
+    }
+  }
+  for (int i = 0; const BlockEncoders* encoders = runnable_encoders(i); ++i) {
+    SCOPED_TRACE(encoders->isa);
+    WeightBlock block{};
+    encoders->gather(rows, 3, block);
+    EXPECT_EQ(block.columns, kBlockColumns);
+    for (int column = 0; column < kBlockColumns; ++column) {
+      for (int row = 0; row < kBlockRows; ++row) {
+        ASSERT_EQ(block.values[column][row], static_cast<float>(100 * row + column + 3));
+      }
+    }
+  }
+}
+
 TEST(Quantize, EveryEncoderSeesTheOneValueThatIsBeyond) {
   constexpr int64_t kCount = 37;  // Whole registers and a rest.
   for (int i = 0; const BlockEncoders* encoders = runnable_encoders(i); ++i) {
