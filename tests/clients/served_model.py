@@ -175,6 +175,14 @@ def await_that(condition, seconds=20):
     return condition()
 
 
+def work_left(server):
+    """The gauges of what was asked that are not 0. A sequence ends a moment after the last byte of its answer was read, so that
+    one look says nothing: await that there are none."""
+    metrics = server.metrics()
+    names = (f'trtmc_{name}{{model="{MODEL}"}}' for name in ("requests_queued", "sequences_running", "kv_blocks_used"))
+    return {name: metrics[name] for name in names if metrics[name] != 0}
+
+
 def golden_file(name):
     """A golden of tests/golden, packed or not."""
     return json.loads(packed.read_text(ROOT / "tests/golden" / name))
