@@ -89,7 +89,7 @@ endfunction()
 
 # trtmc_fuzz(NAME json [SRCS more.cc] DEPS trtmc::base)
 # fuzz/<name>_fuzz.cc as a libFuzzer program under the `asan` preset, elsewhere with a main() of ours; a
-# ctest replays fuzz/corpus/<name>/ through either.
+# ctest replays fuzz/corpus/<name>/ through either, and the big seeds of fuzz/packed/<name>/, unpacked.
 function(trtmc_fuzz)
   cmake_parse_arguments(A "" "NAME" "SRCS;DEPS" ${ARGN})
   set(source ${PROJECT_SOURCE_DIR}/fuzz/${A_NAME}_fuzz.cc ${A_SRCS})
@@ -101,8 +101,12 @@ function(trtmc_fuzz)
   else()
     add_executable(${A_NAME}_fuzz ${source} ${PROJECT_SOURCE_DIR}/fuzz/replay_main.cc)
   endif()
-  add_test(NAME fuzz_replay.${A_NAME}
-           COMMAND ${A_NAME}_fuzz ${replay_only} ${PROJECT_SOURCE_DIR}/fuzz/corpus/${A_NAME})
+  set(corpora ${PROJECT_SOURCE_DIR}/fuzz/corpus/${A_NAME})
+  if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/fuzz/packed/${A_NAME})
+    list(APPEND corpora ${PROJECT_BINARY_DIR}/testdata/fuzz/packed/${A_NAME})
+    add_dependencies(${A_NAME}_fuzz trtmc_test_data)
+  endif()
+  add_test(NAME fuzz_replay.${A_NAME} COMMAND ${A_NAME}_fuzz ${replay_only} ${corpora})
   set_tests_properties(fuzz_replay.${A_NAME} PROPERTIES LABELS fuzz_replay TIMEOUT 120)
   target_compile_options(${A_NAME}_fuzz PRIVATE ${TRTMC_WARNINGS})
   target_link_libraries(${A_NAME}_fuzz PRIVATE ${A_DEPS})

@@ -3,8 +3,9 @@ import hashlib
 import json
 import pathlib
 import re
-import subprocess
 import sys
+
+import packed
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 E2E, FAMILIES = ROOT / "tests/e2e", ROOT / "src/families"
@@ -25,12 +26,6 @@ def sha256(path):
         while block := file.read(1 << 22):
             digest.update(block)
     return digest.hexdigest()
-
-
-def read_text(path):
-    if path.suffix != ".zst":
-        return path.read_text(encoding="utf-8")
-    return subprocess.run(["zstd", "-q", "-d", "-c", path], capture_output=True, check=True).stdout.decode()
 
 
 def is_text(value):
@@ -138,10 +133,10 @@ def validate_goldens(manifest, path, where, errors):
         check(errors, is_list_of_texts(goldens), f"{where}: goldens: \"live\" or a list of files expected")
     for name in goldens if isinstance(goldens, list) else []:
         file = path.parent / name
-        if not file.is_file():
+        if not packed.exists(file):
             errors.append(f"{where}: {name} is not there")
             continue
-        versions = json.loads(read_text(file).split("\n", 1)[0].rstrip(",") + "}")
+        versions = json.loads(packed.read_text(file).split("\n", 1)[0].rstrip(",") + "}")
         for key in ("transformers", "torch"):
             check(errors, versions.get(key) == manifest["oracle"].get(key), f"{where}: {name}: made with another {key}")
 

@@ -11,11 +11,13 @@ cmake --build --preset asan -j "$(nproc)" --target "${targets[@]/%/_fuzz}" -- --
 for target in "${targets[@]}"; do
   work=build/asan/corpus/$target
   mkdir -p "$work"
+  corpora=("$work" fuzz/corpus/"$target")
+  [ ! -d fuzz/packed/"$target" ] || corpora+=(build/asan/testdata/fuzz/packed/"$target")
   log=build/asan/$target.log
   # A template may take as many steps as the interpreter's limit, which is many seconds under the sanitizers.
   case $target in jinja | jinja_grammar | chat_messages) timeout=120 ;; *) timeout=10 ;; esac
   if ! build/asan/bin/"${target}"_fuzz -max_total_time="$seconds" -timeout="$timeout" -rss_limit_mb=2048 -print_final_stats=1 \
-      -artifact_prefix=build/asan/"$target"- "$work" fuzz/corpus/"$target" >"$log" 2>&1; then
+      -artifact_prefix=build/asan/"$target"- "${corpora[@]}" >"$log" 2>&1; then
     tail -40 "$log"
     echo "fuzz target $target found something; its input is beside build/asan/$target.log" >&2
     exit 1

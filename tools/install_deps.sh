@@ -6,7 +6,7 @@ set -eu
 build="g++ cmake ninja-build pkg-config ccache mold
   libfmt-dev libssl-dev libcurl4-openssl-dev libxxhash-dev libpcre2-dev libedit-dev libzstd-dev nlohmann-json3-dev libcli11-dev libboost1.81-dev prometheus-cpp-dev zstd git"
 tests="libgtest-dev libgmock-dev libbenchmark-dev clang clang-format clang-tidy libclang-rt-14-dev llvm
-  python3 python3-venv curl dpkg-dev zsh fish groff-base valgrind"
+  python3 python3-venv curl xz-utils dpkg-dev zsh fish groff-base valgrind"
 
 arm64="g++-aarch64-linux-gnu qemu-user"
 

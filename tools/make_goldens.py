@@ -30,6 +30,7 @@ import transformers
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import golden_cases
 import make_random_checkpoint
+import packed
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "tests/golden"
@@ -58,11 +59,11 @@ def pack(array, dtype="f32"):
     return {"dtype": dtype, "shape": list(array.shape), "data": base64.b64encode(raw.tobytes()).decode()}
 
 
-def unpack(packed):
-    raw = base64.b64decode(packed["data"])
-    if packed["dtype"] == "f32":
-        return np.frombuffer(raw, np.float32).reshape(packed["shape"])
-    return (np.frombuffer(raw, np.uint16).astype(np.uint32) << 16).view(np.float32).reshape(packed["shape"])
+def unpack(array):
+    raw = base64.b64decode(array["data"])
+    if array["dtype"] == "f32":
+        return np.frombuffer(raw, np.float32).reshape(array["shape"])
+    return (np.frombuffer(raw, np.uint16).astype(np.uint32) << 16).view(np.float32).reshape(array["shape"])
 
 
 # ---------------------------------------------------------------- Transformers
@@ -359,16 +360,12 @@ def dump(golden):
 
 def write(path, golden):
     path.parent.mkdir(parents=True, exist_ok=True)
-    if path.suffix != ".zst":
+    if path.suffix == ".xz":
+        packed.write_xz(path, dump(golden))
+    elif path.suffix == ".zst":
+        subprocess.run(["zstd", "-q", "-f", "-19", "--no-progress", "-o", path, "-"], input=dump(golden), check=True)
+    else:
         path.write_bytes(dump(golden))
-        return
-    subprocess.run(["zstd", "-q", "-f", "-19", "--no-progress", "-o", path, "-"], input=dump(golden), check=True)
-
-
-def read(path):
-    if path.suffix != ".zst":
-        return json.loads(path.read_bytes())
-    return json.loads(subprocess.run(["zstd", "-q", "-d", "-c", path], capture_output=True, check=True).stdout)
 
 
 def differences(old, new, path=""):
@@ -409,7 +406,7 @@ def differences(old, new, path=""):
 
 
 def golden_path(name):
-    named = {"smollm3-tiny": "smollm3-tiny/logits.json.zst", "smollm3-3b": "smollm3-3b/prompts.json"}
+    named = {"smollm3-tiny": "smollm3-tiny/logits.json.xz", "smollm3-3b": "smollm3-3b/prompts.json"}
     if name in named:
         return GOLDEN / named[name]
     return GOLDEN / f"{golden_cases.case_family(name)}-random/{name}.json.zst"
@@ -444,7 +441,7 @@ def main():
             write(golden_path(name), golden)
             print(f"{name}: {golden_path(name).stat().st_size} bytes", flush=True)
             continue
-        found = list(differences(read(golden_path(name)), json.loads(dump(golden)), name))
+        found = list(differences(json.loads(packed.read_bytes(golden_path(name))), json.loads(dump(golden)), name))
         print("\n".join(found) if found else f"{name}: equal", flush=True)
         bad += len(found)
     sys.exit(1 if bad else 0)

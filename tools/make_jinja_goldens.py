@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""make_jinja_goldens.py > tests/golden/jinja_goldens.json: small templates and what jinja2 makes of them.
+"""make_jinja_goldens.py: writes tests/golden/jinja_goldens.json.xz, small templates and what jinja2 makes of them.
 
 `rendered` is null where jinja2 refuses. Also digests of what str's methods do to every code point.
 Needs jinja2 3.1.6 and CPython 3.11 (Unicode 14.0.0).
@@ -17,6 +17,7 @@ sys.path.insert(0, str(ROOT / "tests" / "differential"))
 
 import jinja_environment  # noqa: E402
 import jinja_fuzz  # noqa: E402
+import packed  # noqa: E402
 
 CASES = {
     "whitespace": [
@@ -154,9 +155,9 @@ def main():
     cases = [{"group": group, "template": template, "rendered": rendered(template)} for group, templates in CASES.items() for template in templates]
     for case in cases:
         assert " at 0x" not in (case["rendered"] or ""), case
-    json.dump({"note": "Made by tools/make_jinja_goldens.py with jinja2 3.1.6; null is refused.", "date": "2026-09-04", "variables": jinja_fuzz.VARIABLES,
-               "cases": cases, "code_points": {name: digest(convert) for name, convert in PER_CODE_POINT.items()}}, sys.stdout, ensure_ascii=False, indent=1)
-    print()
+    text = json.dumps({"note": "Made by tools/make_jinja_goldens.py with jinja2 3.1.6; null is refused.", "date": "2026-09-04", "variables": jinja_fuzz.VARIABLES,
+               "cases": cases, "code_points": {name: digest(convert) for name, convert in PER_CODE_POINT.items()}}, ensure_ascii=False, indent=1)
+    packed.write_xz(ROOT / "tests/golden/jinja_goldens.json.xz", (text + "\n").encode())
 
 
 main()

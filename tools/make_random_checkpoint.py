@@ -5,7 +5,7 @@
                               [--gain G] [--embedding-gain G] [--max-shard-bytes N]
 
 DIR gives config.json and the files beside it (generation_config.json, tokenizer, chat template;
-FILE.zst stands for FILE); --config takes another config.json. The shards are split as Hugging Face
+FILE.xz stands for FILE); --config takes another config.json. The shards are split as Hugging Face
 splits them: in the order of the model's state dict, whenever the next tensor would make a shard
 larger than --max-shard-bytes (5 GB). For SmolLM3-3B that gives the published files' split: 258 and
 68 tensors, layer 28 in both.
@@ -24,9 +24,9 @@ import hashlib
 import json
 import math
 import pathlib
-import shutil
 import struct
-import subprocess
+
+import packed
 
 BLOCK = 1 << 20
 ELEMENT_BYTES = {"f32": 4, "f16": 2, "bf16": 2}
@@ -143,12 +143,10 @@ def write_weights(out, tensors, dtype, seed, max_shard_bytes=5_000_000_000):
 
 
 def copy_companions(source, out):
-    """The text files beside the weights; a compressed one is unpacked."""
+    """The text files beside the weights; a packed one is unpacked."""
     for name in COMPANIONS:
-        if (source / name).exists():
-            shutil.copyfile(source / name, out / name)
-        elif (source / (name + ".zst")).exists():
-            subprocess.run(["zstd", "-q", "-d", "-f", source / (name + ".zst"), "-o", out / name], check=True)
+        if packed.exists(source / name):
+            (out / name).write_bytes(packed.read_bytes(source / name))
 
 
 def write_checkpoint(out, config, *, like=None, dtype="bf16", seed=1, gain=1.5, embedding_gain=None,

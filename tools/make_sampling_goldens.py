@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
-"""make_sampling_goldens.py > tests/golden/sampling.json: what Transformers' own processors and warpers keep.
+"""make_sampling_goldens.py: writes tests/golden/sampling.json.xz, what Transformers' own processors and warpers keep.
 
 Runs them in float64 on fixed logits, in the order in which generate() applies them, and records the ids that are left
 with their probabilities. Needs torch and transformers (tests/requirements.txt)."""
 import json
+import pathlib
 import random
 
 import torch
 import transformers
 from transformers.generation import logits_process as lp
 
+import packed
+
+GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "tests/golden/sampling.json.xz"
 VOCABULARY = 96
 CASES = [
     {"temperature": 0.7},
@@ -76,7 +80,8 @@ def run(number, case):
 def main():
     made_with = {"torch": torch.__version__, "transformers": transformers.__version__}
     cases = [run(number, case) for number, case in enumerate(CASES)]
-    print('{"made_with": %s,\n "cases": [\n%s\n]}' % (json.dumps(made_with), ",\n".join(map(json.dumps, cases))))
+    text = '{"made_with": %s,\n "cases": [\n%s\n]}\n' % (json.dumps(made_with), ",\n".join(map(json.dumps, cases)))
+    packed.write_xz(GOLDEN, text.encode())
 
 
 main()

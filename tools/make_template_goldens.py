@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""make_template_goldens.py > tests/golden/template_goldens.json: what jinja2 makes of the templates in tests/golden/templates.
+"""make_template_goldens.py: writes tests/golden/template_goldens.json.xz, what jinja2 makes of the templates in tests/golden/templates.
 
 They are ours, in the style of published ones. `rendered` is null where jinja2 refuses. Needs jinja2 3.1.6 and CPython 3.11.
 """
@@ -12,6 +12,7 @@ sys.path.insert(0, str(ROOT / "tests" / "differential"))
 
 import chat_conversations  # noqa: E402
 import jinja_environment  # noqa: E402
+import packed  # noqa: E402
 
 DATE = "2026-09-04"
 
@@ -30,8 +31,8 @@ def main():
     for path in sorted((ROOT / "tests" / "golden" / "templates").glob("*.jinja")):
         template = path.read_text(encoding="utf-8")
         golden["rendered"][path.stem] = {name: rendered(template, conversation) for name, conversation in conversations.items()}
-    json.dump(golden, sys.stdout, ensure_ascii=False, indent=0)
-    print()
+    text = json.dumps(golden, ensure_ascii=False, indent=0)
+    packed.write_xz(ROOT / "tests/golden/template_goldens.json.xz", (text + "\n").encode())
 
 
 main()

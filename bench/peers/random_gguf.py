@@ -3,11 +3,12 @@
 Standard library only, one block in memory. There is no tokenizer in it, which both llama.cpp and trtmc accept.
 """
 import hashlib
-import importlib.util
+import importlib
 import json
 import math
 import pathlib
 import struct
+import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -31,11 +32,8 @@ LAYER_NAMES = {"input_layernorm": "attn_norm", "self_attn.q_proj": "attn_q", "se
 
 def checkpoint_module():
     """tools/make_random_checkpoint.py, which knows the tensors of a shape and makes their values."""
-    path = ROOT / "tools" / "make_random_checkpoint.py"
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    sys.path.insert(0, str(ROOT / "tools"))
+    return importlib.import_module("make_random_checkpoint")
 
 
 def config_of(shape):

@@ -24,6 +24,8 @@ using ::testing::HasSubstr;
 
 const std::filesystem::path kGoldens =
     std::filesystem::path(TRTMC_SOURCE_DIR) / "tests/golden/smollm3-tiny";
+const std::filesystem::path kUnpackedGoldens =
+    std::filesystem::path(TRTMC_BINARY_DIR) / "testdata/tests/golden/smollm3-tiny";
 constexpr char kDate[] = "2026-01-01";  // Of the goldens.
 
 const Model& model() {
@@ -232,7 +234,7 @@ TEST(Library, ThreadsShareAModel) {
 }
 
 TEST(Library, ScoresAsTransformers) {
-  const Json json = read_goldens(kGoldens / "logits.json.zst");
+  const Json json = read_goldens(kUnpackedGoldens / "logits.json");
   const JsonCursor golden = JsonCursor(json).at("perplexity");
   std::vector<TokenId> ids = ids_of(golden.at("ids"));
   ids.resize(static_cast<size_t>(golden.at("window").integer()));

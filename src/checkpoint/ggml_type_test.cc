@@ -27,8 +27,8 @@ const GgmlType& type_called(std::string_view name) {
 }
 
 TEST(GgmlType, EveryBlockHasTheValuesThatPyPIsGgufGivesItToTheBit) {
-  const Json json = Json::parse(read_file(std::filesystem::path(TRTMC_SOURCE_DIR) /
-                                          "src/checkpoint/testdata/ggml_blocks.json"));
+  const Json json = Json::parse(read_file(std::filesystem::path(TRTMC_BINARY_DIR) /
+                                          "testdata/src/checkpoint/testdata/ggml_blocks.json"));
   const auto types = JsonCursor(json).at("types").members();
   ASSERT_EQ(types.size(), 11u);
   for (const auto& [name, vectors] : types) {

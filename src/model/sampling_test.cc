@@ -288,12 +288,12 @@ TEST(Validate, NamesTheParameterThatIsOutOfRange) {
   EXPECT_THAT(complaint({.logit_bias = {{1, kNan}}}), testing::StartsWith("logit_bias"));
 }
 
-// tests/golden/sampling.json, made with Transformers' own warpers in float64 by
+// tests/golden/sampling.json.xz, made with Transformers' own warpers in float64 by
 // tools/make_sampling_goldens.py.
 class TransformersWarpers : public testing::Test {
  protected:
   static Json golden() {
-    std::ifstream file(TRTMC_SOURCE_DIR "/tests/golden/sampling.json");
+    std::ifstream file(TRTMC_BINARY_DIR "/testdata/tests/golden/sampling.json");
     std::stringstream text;
     text << file.rdbuf();
     return Json::parse(text.str());

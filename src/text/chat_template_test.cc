@@ -44,7 +44,8 @@ ChatInput golden_input(const Json& golden) {
 }
 
 const Json& goldens() {
-  static const Json parsed = Json::parse(read_file(kSourceDir + "/tests/golden/chat_goldens.json"));
+  static const Json parsed =
+      Json::parse(read_file(TRTMC_BINARY_DIR "/testdata/tests/golden/chat_goldens.json"));
   return parsed;
 }
 

@@ -20,7 +20,7 @@ Template folded(const std::string& source) {
   return tree;
 }
 
-// What jinja2 renders is in tests/golden/jinja_goldens.json, group "folding".
+// What jinja2 renders is in tests/golden/jinja_goldens.json.xz, group "folding".
 
 TEST(JinjaFolding, ConstantsBecomeOneAndVariablesStay) {
   const Template tree = folded("{% set x = 2 * 3 + 1 %}{% set y = 2 * 3 + x %}");

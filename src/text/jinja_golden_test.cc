@@ -20,7 +20,7 @@ namespace {
 
 const Json& goldens() {
   static const Json parsed =
-      Json::parse(read_file(std::string(TRTMC_SOURCE_DIR) + "/tests/golden/jinja_goldens.json"));
+      Json::parse(read_file(TRTMC_BINARY_DIR "/testdata/tests/golden/jinja_goldens.json"));
   return parsed;
 }
 

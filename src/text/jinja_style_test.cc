@@ -13,10 +13,11 @@
 namespace trtmc {
 namespace {
 
-const std::string kFolder = std::string(TRTMC_SOURCE_DIR) + "/tests/golden/";
+const std::string kTemplates = TRTMC_SOURCE_DIR "/tests/golden/templates/";
 
 const Json& goldens() {
-  static const Json parsed = Json::parse(read_file(kFolder + "template_goldens.json"));
+  static const Json parsed =
+      Json::parse(read_file(TRTMC_BINARY_DIR "/testdata/tests/golden/template_goldens.json"));
   return parsed;
 }
 
@@ -50,7 +51,7 @@ std::optional<std::string> rendered(const ChatTemplate& chat, const ChatInput& i
 class TemplateStyle : public testing::TestWithParam<const char*> {};
 
 TEST_P(TemplateStyle, RendersEveryConversationAsJinja2DoesOrRefusesItToo) {
-  const ChatTemplate chat(read_file(kFolder + "templates/" + GetParam() + ".jinja"));
+  const ChatTemplate chat(read_file(kTemplates + GetParam() + ".jinja"));
   const Json::Object& results = *goldens().find("rendered")->find(GetParam())->object();
   ASSERT_GT(results.size(), 20u);
   for (const auto& [name, want] : results) {

@@ -14,7 +14,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-const std::string kPublished = TRTMC_BINARY_DIR "/testdata/smollm3-3b/tokenizer.json";
+const std::string kPublished = TRTMC_BINARY_DIR "/testdata/tests/data/smollm3-3b/tokenizer.json";
 const std::string kTiny = TRTMC_SOURCE_DIR "/models/smollm3-tiny/tokenizer.json";
 
 // A tokenizer with the tables it works on.

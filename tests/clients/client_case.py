@@ -4,7 +4,7 @@ import pathlib
 import sys
 import unittest
 
-from served_model import ServedModel
+from served_model import ServedModel, await_that, work_left
 
 OPTIONS = argparse.Namespace()
 
@@ -16,6 +16,17 @@ class Case(unittest.TestCase):
     def setUpClass(cls):
         cls.server = ServedModel(OPTIONS.bin / "trtmc", OPTIONS.bundle, *cls.options)
         cls.addClassCleanup(cls.server.stop)
+
+    def await_no_work(self):
+        """Waits until nothing is left of what was asked: in queue, in computation, in memory."""
+        left = {}
+
+        def is_idle():
+            left.clear()
+            left.update(work_left(self.server))
+            return not left
+
+        self.assertTrue(await_that(is_idle), f"still there: {left}")
 
 
 def main(description):

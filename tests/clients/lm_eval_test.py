@@ -30,7 +30,7 @@ class LmEval(Case):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.logits = golden_file("smollm3-tiny/logits.json.zst")
+        cls.logits = golden_file("smollm3-tiny/logits.json")
         cls.reference = golden_file("smollm3-tiny/reference.json")
         cls.model = cls.client()
 

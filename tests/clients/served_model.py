@@ -9,11 +9,15 @@ import re
 import signal
 import struct
 import subprocess
+import sys
 import threading
 import time
 import urllib.parse
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+import packed  # noqa: E402  pylint: disable=wrong-import-position
+
 GOLDENS = json.loads((pathlib.Path(__file__).resolve().parent / "goldens.json").read_text(encoding="utf-8"))
 MODEL = "tiny"
 TIMEOUT_S = 60
@@ -171,13 +175,17 @@ def await_that(condition, seconds=20):
     return condition()
 
 
+def work_left(server):
+    """The gauges of what was asked that are not 0. A sequence ends a moment after the last byte of its answer was read, so that
+    one look says nothing: await that there are none."""
+    metrics = server.metrics()
+    names = (f'trtmc_{name}{{model="{MODEL}"}}' for name in ("requests_queued", "sequences_running", "kv_blocks_used"))
+    return {name: metrics[name] for name in names if metrics[name] != 0}
+
+
 def golden_file(name):
-    """A golden of tests/golden, compressed or not. Needs the program `zstd` for the former."""
-    path = ROOT / "tests/golden" / name
-    if path.suffix == ".zst":
-        done = subprocess.run(["zstd", "-dcq", path], capture_output=True, check=True, timeout=TIMEOUT_S)
-        return json.loads(done.stdout)
-    return json.loads(path.read_text(encoding="utf-8"))
+    """A golden of tests/golden, packed or not."""
+    return json.loads(packed.read_text(ROOT / "tests/golden" / name))
 
 
 def floats(array):

@@ -11,11 +11,12 @@ namespace trtmc {
 namespace {
 
 const std::filesystem::path kSource = TRTMC_SOURCE_DIR;
+const std::filesystem::path kUnpacked = std::filesystem::path(TRTMC_BINARY_DIR) / "testdata";
 const std::filesystem::path kTiny = kSource / "models/smollm3-tiny";
 
 // Some of the golden's prompts; all of it is for `model_ci prove smollm3-tiny`.
 Json golden_of(const std::vector<std::string>& names) {
-  Json golden = read_goldens(kSource / "tests/golden/smollm3-tiny/logits.json.zst");
+  Json golden = read_goldens(kUnpacked / "tests/golden/smollm3-tiny/logits.json");
   Json::Array cases;
   for (const JsonCursor& cursor : JsonCursor(golden).at("cases").elements()) {
     if (std::count(names.begin(), names.end(), cursor.at("name").string()) > 0) {

@@ -64,13 +64,12 @@ class Load(Case):
 
     def test_nothing_is_left_when_all_is_over(self):
         ask_all(self.server, list(requests()) * 2)
-        self.assertTrue(await_that(lambda: self.server.metrics()['trtmc_sequences_running{model="tiny"}'] == 0))
+        self.await_no_work()
         descriptors = self.server.descriptors()
         ask_all(self.server, list(requests()) * 4)
-        self.assertTrue(await_that(lambda: self.server.descriptors() <= descriptors + 2))
-        metrics = self.server.metrics()
-        for name in ("requests_queued", "sequences_running", "kv_blocks_used"):
-            self.assertEqual(metrics[f'trtmc_{name}{{model="tiny"}}'], 0)
+        self.assertTrue(await_that(lambda: self.server.descriptors() <= descriptors + 2),
+                        f"{self.server.descriptors()} descriptors, {descriptors} before")
+        self.await_no_work()
 
 
 class LittleMemory(Case):
@@ -105,6 +104,7 @@ class ShortQueue(Case):
             self.assertTrue(stream.is_whole)
             self.assertEqual(stream.text(), GOLDENS["prompts"][i % 3]["answer"])
         # And then there is room again.
+        self.await_no_work()
         self.assertTrue(ask_all(self.server, wishes[:1])[0].is_whole)
 
 

@@ -23,7 +23,7 @@ except ImportError as missing:
     print(f"skipped: {missing} (make it with: .venv/bin/pip install -r tests/requirements.txt)")
     sys.exit(77)
 import make_random_checkpoint
-from e2e_manifests import read_text
+from packed import read_text
 
 TINY = ROOT / "models/smollm3-tiny"
 TRTMC = []  # The program, from the command line.
@@ -168,7 +168,7 @@ class Embedded(OnnxCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.golden = json.loads(read_text(ROOT / "tests/golden/smollm3-tiny/logits.json.zst"))
+        cls.golden = json.loads(read_text(ROOT / "tests/golden/smollm3-tiny/logits.json"))
         cls.out = cls.export(TINY, "f32")
         cls.model = OnnxModel(cls.out)
         cls.gates = thresholds("smollm3-tiny")
@@ -229,7 +229,7 @@ class FewBits(OnnxCase):
     """Weights of 8, 6 and 4 bits, against the executor that decodes them and adds in double: `reference`."""
 
     def test_are_those_of_the_bundle(self):
-        ids = json.loads(read_text(ROOT / "tests/golden/smollm3-tiny/logits.json.zst"))["cases"][0]["prompt_ids"]
+        ids = json.loads(read_text(ROOT / "tests/golden/smollm3-tiny/logits.json"))["cases"][0]["prompt_ids"]
         for quant in ("q8", "q6", "q4"):
             answer = reference_answer(self.bundle(TINY, quant), ids, 4, "--logprobs", 0)
             expected = [token["logprob"] for token in answer["logprobs"]["content"]]

@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 TIMEOUT_S = 120
@@ -51,6 +52,14 @@ class Server:
             return answer.status, answer.headers, answer.read()
         finally:
             connection.close()
+
+    def await_metrics(self, line):
+        """What /metrics says once it has this line: an answer ends a moment after its client has gone."""
+        deadline = time.monotonic() + TIMEOUT_S / 4
+        while line not in (text := self.ask("GET", "/metrics")[2].decode()).splitlines():
+            if time.monotonic() > deadline:
+                raise AssertionError(f"no {line} in\n{text}")
+        return text
 
     def half_request(self):
         """A connection whose request has begun, as the server has said: it waits for the body, REST_OF_REQUEST."""
@@ -125,12 +134,10 @@ class Serve(unittest.TestCase):
                                        % (len(body), body))
                     if stream:
                         connection.recv(1)
-                    while b"trtmc_http_requests_in_flight 2" not in server.ask("GET", "/metrics")[2]:
-                        pass
-                while b"trtmc_http_requests_in_flight 1" not in server.ask("GET", "/metrics")[2]:
-                    pass
-            self.assertIn(b'trtmc_answers_total{model="tiny",reason="length"} 0', server.ask("GET", "/metrics")[2])
-            self.assertIn(b'trtmc_answers_total{model="tiny",reason="cancelled"} 2', server.ask("GET", "/metrics")[2])
+                    server.await_metrics("trtmc_http_requests_in_flight 2")
+                server.await_metrics("trtmc_http_requests_in_flight 1")
+            metrics = server.await_metrics('trtmc_answers_total{model="tiny",reason="cancelled"} 2')
+            self.assertIn('trtmc_answers_total{model="tiny",reason="length"} 0', metrics.splitlines())
 
     def test_a_second_signal_ends_it_at_once(self):
         with Server("--drain-seconds", "3600") as server, server.half_request():
@@ -166,11 +173,12 @@ class Serve(unittest.TestCase):
             keys.write_text("old\n", encoding="utf-8")
             keys.chmod(0o600)
             with Server("--api-key-file", keys) as server:
-                for text, status in (("new\n", 200), ("", 200)):  # A file without a key is not taken.
+                for text, what in (("new\n", "read again"), ("", "as before")):  # A file without a key is not taken.
                     keys.write_text(text, encoding="utf-8")
                     server.process.send_signal(signal.SIGHUP)
-                    while server.ask("GET", "/v1/models", Authorization="Bearer new")[0] != status:
+                    while not any(line.endswith(f", keys {what}") for line in server.lines()):
                         pass
+                    self.assertEqual(server.ask("GET", "/v1/models", Authorization="Bearer new")[0], 200)
                 self.assertEqual(server.ask("GET", "/v1/models", Authorization="Bearer old")[0], 401)
 
     def test_lines_on_requests_have_nothing_of_what_was_asked(self):

@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
-"""Writes ggml_blocks.json: random blocks of each element type, and the values that PyPI's `gguf` gives them."""
+"""Writes ggml_blocks.json.xz: random blocks of each element type, and the values that PyPI's `gguf` gives them."""
 import importlib.metadata
 import json
 import pathlib
+import sys
 
 import gguf
 import numpy as np
 
-HERE = pathlib.Path(__file__).parent
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[2] / "tools"))
+import packed  # noqa: E402  pylint: disable=wrong-import-position
+
 # Where a block has its f16 scales: any finite ones, subnormal and negative ones among them.
 SCALES = {"Q4_0": [0], "Q4_1": [0, 2], "Q5_0": [0], "Q5_1": [0, 2], "Q8_0": [0], "Q4_K": [0, 2], "Q5_K": [0, 2],
           "Q6_K": [208]}
@@ -36,7 +40,7 @@ def main():
     types = {name: make(name, generator) for name in
              ["F32", "F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K"]}
     text = json.dumps({"gguf": importlib.metadata.version("gguf"), "types": types}, indent=0)
-    (HERE / "ggml_blocks.json").write_text(text + "\n", encoding="utf-8")
+    packed.write_xz(HERE / "ggml_blocks.json.xz", (text + "\n").encode())
 
 
 main()

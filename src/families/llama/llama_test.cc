@@ -23,8 +23,8 @@ const ModelFamily& family() {
 }
 
 Json oracle() {
-  return Json::parse(read_file(std::filesystem::path(TRTMC_SOURCE_DIR) /
-                               "src/families/llama/testdata/config_oracle.json"));
+  return Json::parse(read_file(std::filesystem::path(TRTMC_BINARY_DIR) /
+                               "testdata/src/families/llama/testdata/config_oracle.json"));
 }
 
 // The oracle's first configuration, that of a Llama 3.2, with the members of `changes`.

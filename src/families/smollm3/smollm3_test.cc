@@ -78,7 +78,8 @@ TEST(SmolLm3, EveryFourthLayerOfThePublishedModelHasNoRope) {
 
 TEST(SmolLm3, EveryConfigurationIsReadAsTransformersReadsIt) {
   const Json oracle =
-      Json::parse(read_file(kSource / "src/families/smollm3/testdata/config_oracle.json"));
+      Json::parse(read_file(std::filesystem::path(TRTMC_BINARY_DIR) /
+                            "testdata/src/families/smollm3/testdata/config_oracle.json"));
   const CapturedLog log;
   const auto cases = JsonCursor(oracle).at("cases").elements();
   ASSERT_GE(cases.size(), 30u);

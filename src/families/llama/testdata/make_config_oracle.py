@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
-"""Writes config_oracle.json: configurations, and what Transformers makes of each of them."""
+"""Writes config_oracle.json.xz: configurations, and what Transformers makes of each of them."""
 import copy
 import json
 import pathlib
+import sys
 
 import torch
 import transformers
 from transformers.models.llama.configuration_llama import LlamaConfig
 from transformers.models.llama.modeling_llama import LlamaAttention, LlamaRotaryEmbedding
 
-HERE = pathlib.Path(__file__).parent
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[3] / "tools"))
+import packed  # noqa: E402  pylint: disable=wrong-import-position
+
 MISSING = object()
 LLAMA3 = {"rope_type": "llama3", "factor": 32.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
           "original_max_position_embeddings": 8192}
@@ -72,7 +76,7 @@ def main():
         config = with_changes(changes)
         cases.append({"name": name, "config": config, "expected": result(config)})
     text = json.dumps({"transformers": transformers.__version__, "cases": cases}, indent=0)
-    (HERE / "config_oracle.json").write_text(text + "\n", encoding="utf-8")
+    packed.write_xz(HERE / "config_oracle.json.xz", (text + "\n").encode())
 
 
 main()
