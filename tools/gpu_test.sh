@@ -25,7 +25,7 @@ build() {
   cmake --preset cuda -DTRTMC_CUDA_ARCHITECTURES="$architecture" ${CMAKE_ARGS:-} >"$out/configure.log" 2>&1 ||
     { tail -20 "$out/configure.log"; exit 1; }
   cmake --build --preset cuda -j "$(nproc)" \
-    --target trtmc trtmc_backend_cuda backends_tests cuda_tests cuda_goldens_tests random_bundle >"$out/build.log" 2>&1 ||
+    --target trtmc trtmc_backend_cuda backends_tests cuda_tests cuda_goldens_tests random_bundle cuda_sampling_bench >"$out/build.log" 2>&1 ||
     { grep -E 'error|FAILED' "$out/build.log" | head -20; exit 1; }
 }
 
@@ -43,14 +43,15 @@ stage_tests() {
 # Every kernel at least once: both types of keys, both of activations, few tokens and many.
 stage_sanitizer() {
   build
-  local few='*AgreesWithTheReference/*heads_3_to_1:*WithTheNeighbours/*heads_3_to_1'
-  local fewest='*AgreesWithTheReference/bf16*heads_3_to_1:*WithTheNeighbours/bf16_kv_bf16_heads_3_to_1'
+  local few='*AgreesWithTheReference/*heads_3_to_1:*WithTheNeighbours/*heads_3_to_1:*CudaSampling*/4099'
+  local fewest='*AgreesWithTheReference/bf16*heads_3_to_1:*WithTheNeighbours/bf16_kv_bf16_heads_3_to_1:*CudaSampling.Scores*/4099'
   compute-sanitizer --error-exitcode 1 --tool memcheck "$bin/cuda_tests" --gtest_brief=1 --gtest_filter="$few" | tail -3
   compute-sanitizer --error-exitcode 1 --tool racecheck "$bin/cuda_tests" --gtest_brief=1 --gtest_filter="$fewest" | tail -3
 }
 
 stage_bench() {
   build
+  "$bin/cuda_sampling_bench"
   local folder=${BENCH_FOLDER:-/tmp} dtype activations cases
   for dtype in bf16 q8 q4; do
     [ -e "$folder/random_3b_$dtype.trtmc" ] || "$bin/random_bundle" --dtype "$dtype" "$folder/random_3b_$dtype.trtmc"

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "model/sampling_math.h"
 
 namespace trtmc {
 namespace {
@@ -18,7 +19,7 @@ constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 struct Candidate {
   TokenId token;
   float score;
-  double weight;  // Relative to the most likely token's, which is 1.
+  uint64_t mass;
 };
 
 // The order in which filters take tokens. Total, since ids differ.
@@ -51,13 +52,13 @@ void apply_penalties(std::span<float> scores, const SampleRow& row) {
   const auto frequency = static_cast<float>(row.params->frequency_penalty);
   const auto repeat = [&](TokenId token) {
     float& score = scores[static_cast<size_t>(token)];
-    score = score < 0 ? score * repetition : score / repetition;
+    score = repeated_score(score, repetition);
   };
   for (const TokenId token : row.prompt_tokens) repeat(token);
   for (const TokenCount& seen : row.counts) {
     if (!seen.in_prompt) repeat(seen.token);
-    scores[static_cast<size_t>(seen.token)] -=
-        presence + static_cast<float>(seen.count) * frequency;
+    float& score = scores[static_cast<size_t>(seen.token)];
+    score = counted_score(score, seen.count, presence, frequency);
   }
 }
 
@@ -73,7 +74,8 @@ std::span<const float> adjusted_scores(std::span<const float> logits, const Samp
   scores.assign(logits.begin(), logits.end());
   for (const auto& [token, bias] : params.logit_bias) {
     TRTMC_CHECK(token >= 0 && static_cast<size_t>(token) < scores.size(), "a bias of no token");
-    scores[static_cast<size_t>(token)] += bias;
+    float& score = scores[static_cast<size_t>(token)];
+    score = sum(score, bias);
   }
   if (penalties) apply_penalties(scores, row);
   if (!row.allowed.empty()) {
@@ -133,43 +135,75 @@ float kth_largest(std::span<const float> scores, size_t k) {
   return heap.size() < k ? kMinusInfinity : heap.front();
 }
 
-double sum_of_weights(std::span<const Candidate> candidates) {
-  double sum = 0;
-  for (const Candidate& candidate : candidates) sum += candidate.weight;
-  return sum;
+uint64_t sum_of_masses(std::span<const Candidate> candidates) {
+  uint64_t total = 0;
+  for (const Candidate& candidate : candidates) total += candidate.mass;
+  return total;
 }
 
-// Selects by halves: the least likely candidate of the smallest set whose weight is at least
+// Selects by halves: the least likely candidate of the smallest set whose mass is at least
 // `needed`. Reorders `pool`.
-Candidate find_nucleus_edge(std::vector<Candidate>& pool, double needed) {
+Candidate find_nucleus_edge(std::vector<Candidate>& pool, uint64_t needed) {
   size_t low = 0, high = pool.size();
   const auto at = [&](size_t i) { return pool.begin() + static_cast<std::ptrdiff_t>(i); };
   while (high - low > 1) {
     const size_t middle = low + (high - low) / 2;
     std::nth_element(at(low), at(middle), at(high), more_likely);
-    const double weight = sum_of_weights({&pool[low], middle - low});
-    if (weight >= needed) {
+    const uint64_t mass = sum_of_masses({&pool[low], middle - low});
+    if (mass >= needed) {
       high = middle;
     } else {
-      needed -= weight;
+      needed -= mass;
       low = middle;
     }
   }
   return pool[low];
 }
 
-void keep_top_p(std::vector<Candidate>& candidates, double top_p) {
-  // Most nuclei lie within the few tokens above this weight; then the rest need not be touched.
-  constexpr double kPoolFloor = 1.0 / 16384;
+void keep_top_p(std::vector<Candidate>& candidates, double top_p, int bits) {
+  // Most nuclei lie within the few tokens above this mass; then the rest need not be touched.
+  const uint64_t pool_floor = uint64_t{1} << bits >> 14;
   thread_local std::vector<Candidate> pool;
   pool.clear();
+  uint64_t total = 0, pooled = 0;
   for (const Candidate& candidate : candidates) {
-    if (candidate.weight >= kPoolFloor) pool.push_back(candidate);
+    total += candidate.mass;
+    if (candidate.mass < pool_floor) continue;
+    pooled += candidate.mass;
+    pool.push_back(candidate);
   }
-  const double needed = top_p * sum_of_weights(candidates);
-  if (sum_of_weights(pool) < needed) pool = candidates;
+  const uint64_t needed = nucleus_mass(top_p, total);
+  if (pooled < needed) pool = candidates;
   const Candidate edge = find_nucleus_edge(pool, needed);
   std::erase_if(candidates, [&](const Candidate& c) { return more_likely(edge, c); });
+}
+
+// One block of a row, so that masses come out of vector instructions.
+constexpr size_t kBlock = 16;
+std::array<uint64_t, kBlock> block_masses(const float* scores, const MassScale& scale) {
+  double wide[kBlock];
+  for (size_t i = 0; i < kBlock; ++i) wide[i] = scores[i];
+  std::array<uint64_t, kBlock> masses;
+  for (size_t i = 0; i < kBlock; ++i) masses[i] = mass_of(wide[i], scale);
+  return masses;
+}
+
+// Every score above minus infinity, ids rising, with its mass.
+void take_all(std::span<const float> scores, const MassScale& scale,
+              std::vector<Candidate>& candidates) {
+  candidates.resize(scores.size());
+  size_t taken = 0;
+  const auto take = [&](size_t i, uint64_t mass) {
+    candidates[taken] = {static_cast<TokenId>(i), scores[i], mass};
+    taken += scores[i] > kMinusInfinity ? 1 : 0;
+  };
+  size_t i = 0;
+  for (; i + kBlock <= scores.size(); i += kBlock) {
+    const auto masses = block_masses(&scores[i], scale);
+    for (size_t lane = 0; lane < kBlock; ++lane) take(i + lane, masses[lane]);
+  }
+  for (; i < scores.size(); ++i) take(i, mass_of(scores[i], scale));
+  candidates.resize(taken);
 }
 
 // What is left to draw from, ids rising; empty if every score is minus infinity. Lives until this
@@ -181,35 +215,34 @@ std::vector<Candidate>& filtered_candidates(std::span<const float> scores,
   const TokenId best = argmax(scores);
   if (best < 0) return candidates;
 
-  const double highest = scores[static_cast<size_t>(best)];
-  const bool limited = params.top_k > 0 && static_cast<size_t>(params.top_k) < scores.size();
-  const float lowest =
-      limited ? kth_largest(scores, static_cast<size_t>(params.top_k)) : kMinusInfinity;
-  for (size_t i = 0; i < scores.size(); ++i) {
-    const float score = scores[i];
-    if (!(score > kMinusInfinity && score >= lowest)) continue;
-    // Equal infinities have no difference, and a tiny temperature must not overflow the score.
-    const double weight = score == highest ? 1 : std::exp((score - highest) / params.temperature);
-    candidates.push_back({static_cast<TokenId>(i), score, weight});
+  const MassScale scale =
+      mass_scale(scores[static_cast<size_t>(best)], params.temperature, mass_bits(scores.size()));
+  if (params.top_k > 0 && static_cast<size_t>(params.top_k) < scores.size()) {
+    const float lowest = kth_largest(scores, static_cast<size_t>(params.top_k));
+    for (size_t i = 0; i < scores.size(); ++i) {
+      const float score = scores[i];
+      if (!(score > kMinusInfinity && score >= lowest)) continue;
+      candidates.push_back({static_cast<TokenId>(i), score, mass_of(score, scale)});
+    }
+  } else {
+    take_all(scores, scale, candidates);
   }
-  if (params.top_p < 1) keep_top_p(candidates, params.top_p);
+  if (params.top_p < 1) keep_top_p(candidates, params.top_p, scale.bits);
   if (params.min_p > 0) {
-    std::erase_if(candidates, [&](const Candidate& c) { return c.weight < params.min_p; });
+    const uint64_t least = least_mass(params.min_p, scale.bits);
+    std::erase_if(candidates, [&](const Candidate& c) { return c.mass < least; });
   }
   return candidates;
 }
 
-TokenId draw_token(std::span<const Candidate> candidates, double uniform) {
-  const double target = uniform * sum_of_weights(candidates);
-  double sum = 0;
-  TokenId last = candidates.front().token;
+TokenId draw_token(std::span<const Candidate> candidates, uint64_t uniform) {
+  const uint64_t target = draw_target(uniform, sum_of_masses(candidates));
+  uint64_t up_to = 0;
   for (const Candidate& candidate : candidates) {
-    if (candidate.weight == 0) continue;
-    sum += candidate.weight;
-    last = candidate.token;
-    if (sum > target) break;
+    up_to += candidate.mass;
+    if (up_to > target) return candidate.token;
   }
-  return last;
+  return -1;  // Never: the target is below the sum.
 }
 
 // -1 if the logits are no numbers.
@@ -220,34 +253,27 @@ TokenId choose_token(std::span<const float> logits, const SampleRow& row) {
     token = argmax(scores);
   } else if (const auto& candidates = filtered_candidates(scores, *row.params);
              !candidates.empty()) {
-    token = draw_token(candidates, uniform_draw(row.params->seed, row.draw));
+    token = draw_token(candidates, uniform_bits(row.params->seed, row.draw));
   }
   if (token >= 0 || argmax(logits) < 0) return token;
   return smallest_allowed(row.allowed, logits.size());
 }
 
-// What turns logits into log-probabilities: the largest logit and log(sum(exp(logit - largest))).
-// Kept apart, since next to a large logit the sum would be lost. NaN is left out.
-struct Normaliser {
-  explicit Normaliser(std::span<const float> logits) {
-    const TokenId best = argmax(logits);
-    if (best < 0) return;
-    highest = logits[static_cast<size_t>(best)];
-    double sum = 0;
-    for (const float logit : logits) {
-      if (logit > kMinusInfinity) sum += std::exp(below_highest(logit));
-    }
-    log_sum = std::log(sum);
+Normaliser normaliser_of(std::span<const float> logits) {
+  const TokenId best = argmax(logits);
+  if (best < 0) return {};
+  const float highest = logits[static_cast<size_t>(best)];
+  const MassScale scale = mass_scale(highest, 1, mass_bits(logits.size()));
+  uint64_t total = 0;
+  size_t i = 0;
+  // The mass of what is no number or minus infinity is 0.
+  for (; i + kBlock <= logits.size(); i += kBlock) {
+    const auto masses = block_masses(&logits[i], scale);
+    for (const uint64_t mass : masses) total += mass;
   }
-
-  // Equal infinities have no difference.
-  double below_highest(float logit) const { return logit == highest ? 0 : logit - highest; }
-  double logprob(float logit) const {
-    return logit > kMinusInfinity ? below_highest(logit) - log_sum : kMinusInfinity;
-  }
-
-  double highest = kMinusInfinity, log_sum = 0;
-};
+  for (; i < logits.size(); ++i) total += mass_of(logits[i], scale);
+  return {highest, scale.bits, total};
+}
 
 std::vector<TokenLogprob> most_likely(std::span<const float> logits, int count,
                                       const Normaliser& normaliser) {
@@ -270,6 +296,15 @@ std::vector<TokenLogprob> most_likely(std::span<const float> logits, int count,
 }
 
 }  // namespace
+
+Normaliser::Normaliser(float highest, int bits, uint64_t total)
+    : highest_(highest), log_sum_(std::log(std::ldexp(static_cast<double>(total), -bits))) {}
+
+double Normaliser::logprob(float logit) const {
+  if (!(logit > kMinusInfinity)) return kMinusInfinity;
+  // Equal infinities have no difference.
+  return (logit == highest_ ? 0 : logit - highest_) - log_sum_;
+}
 
 bool has_penalties(const SamplingParams& params) {
   return params.repetition_penalty != 1 || params.presence_penalty != 0 ||
@@ -300,7 +335,7 @@ void validate(const SamplingParams& params) {
 Sampled sample_token(std::span<const float> logits, const SampleRow& row) {
   Sampled sampled{choose_token(logits, row), 0, {}};
   if (row.top_logprobs >= 0 && sampled.token >= 0) {
-    const Normaliser normaliser(logits);
+    const Normaliser normaliser = normaliser_of(logits);
     const float logit = logits[static_cast<size_t>(sampled.token)];
     sampled.logprob = static_cast<float>(normaliser.logprob(logit));
     sampled.top = most_likely(logits, row.top_logprobs, normaliser);
@@ -312,10 +347,12 @@ std::vector<TokenProbability> sampling_distribution(std::span<const float> logit
                                                     const SampleRow& row) {
   if (row.params->temperature > 0) {
     const auto& candidates = filtered_candidates(adjusted_scores(logits, row), *row.params);
-    const double total = sum_of_weights(candidates);
+    const auto total = static_cast<double>(sum_of_masses(candidates));
     std::vector<TokenProbability> distribution;
     distribution.reserve(candidates.size());
-    for (const Candidate& c : candidates) distribution.push_back({c.token, c.weight / total});
+    for (const Candidate& c : candidates) {
+      distribution.push_back({c.token, static_cast<double>(c.mass) / total});
+    }
     if (!distribution.empty()) return distribution;
   }
   const TokenId token = choose_token(logits, row);
@@ -324,12 +361,12 @@ std::vector<TokenProbability> sampling_distribution(std::span<const float> logit
 }
 
 std::vector<TokenLogprob> top_logprobs(std::span<const float> logits, int count) {
-  return most_likely(logits, count, Normaliser(logits));
+  return most_likely(logits, count, normaliser_of(logits));
 }
 
 double log_probability(std::span<const float> logits, TokenId token) {
   TRTMC_CHECK(token >= 0 && static_cast<size_t>(token) < logits.size(), "an id out of range");
-  return Normaliser(logits).logprob(logits[static_cast<size_t>(token)]);
+  return normaliser_of(logits).logprob(logits[static_cast<size_t>(token)]);
 }
 
 std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key) {
@@ -348,12 +385,16 @@ std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint3
   return counter;
 }
 
-double uniform_draw(uint64_t seed, uint64_t draw) {
+uint64_t uniform_bits(uint64_t seed, uint64_t draw) {
+  constexpr int kUnused = 64 - 53;
   const auto low = [](uint64_t x) { return static_cast<uint32_t>(x); };
   const auto high = [](uint64_t x) { return static_cast<uint32_t>(x >> 32); };
   const auto words = philox({low(draw), high(draw), 0, 0}, {low(seed), high(seed)});
-  const uint64_t bits = (uint64_t{words[0]} << 32 | words[1]) >> 11;
-  return static_cast<double>(bits) * 0x1p-53;
+  return (uint64_t{words[0]} << 32 | words[1]) >> kUnused << kUnused;
+}
+
+double uniform_draw(uint64_t seed, uint64_t draw) {
+  return static_cast<double>(uniform_bits(seed, draw)) * 0x1p-64;
 }
 
 }  // namespace trtmc

@@ -11,11 +11,14 @@
 // The filters keep what Transformers' warpers keep: top-k every token that is as likely as the
 // k-th; top-p the smallest set of the most likely tokens with a mass of at least top_p (of equals
 // the smaller ids), and at least one; min-p those at least min_p times as likely as the most
-// likely.
+// likely. How likely is in fixed point (model/sampling_math.h), so that hosts and devices agree to
+// the last bit: what is less than 2^-47 times as likely as the most likely token (of 128k; a bit
+// more for larger vocabularies) is never drawn.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
@@ -87,8 +90,21 @@ std::vector<TokenProbability> sampling_distribution(std::span<const float> logit
 // The `count` most likely tokens, most likely first, the smaller id of equals first.
 std::vector<TokenLogprob> top_logprobs(std::span<const float> logits, int count);
 
-// log softmax(logits)[token], summed in double.
+// log softmax(logits)[token]. The sum is of masses.
 double log_probability(std::span<const float> logits, TokenId token);
+
+// What turns logits into log-probabilities: the largest logit and log(sum(exp(logit - largest))).
+// Kept apart, since next to a large logit the sum would be lost. NaN is left out.
+class Normaliser {
+ public:
+  Normaliser() = default;  // Where every logit is minus infinity or no number.
+  // total: of the masses of all logits at temperature 1.
+  Normaliser(float highest, int bits, uint64_t total);
+  double logprob(float logit) const;
+
+ private:
+  double highest_ = -std::numeric_limits<double>::infinity(), log_sum_ = 0;
+};
 
 // Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011).
 std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
@@ -96,5 +112,7 @@ std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint3
 // The `draw`-th uniform number in [0, 1) of the generator keyed by `seed`: Philox at counter
 // `draw`, the upper 53 bits of its first two words.
 double uniform_draw(uint64_t seed, uint64_t draw);
+// The same as a fraction of 64 bits.
+uint64_t uniform_bits(uint64_t seed, uint64_t draw);
 
 }  // namespace trtmc

@@ -91,7 +91,8 @@ class CudaExecutor final : public Executor {
         partial_(kMostSampledRows * kSampleParts, "memory for sampling"),
         counters_(kMostSampledRows, "memory for sampling", true),
         most_likely_(kMostSampledRows, "memory for sampling"),
-        most_likely_here_(kMostSampledRows, "memory for sampling") {
+        most_likely_here_(kMostSampledRows, "memory for sampling"),
+        sampler_(spec_.vocab_size, launch_how()) {
     reserve_logits(kFewestLogitsRows);
     check_cuda(cudaDeviceSynchronize(), "loading the model");
   }
@@ -104,7 +105,7 @@ class CudaExecutor final : public Executor {
     return {.weight_bytes = weights_.bytes(),
             .kv_committed_bytes = cache_.bytes(),
             .kv_budget_bytes = cache_.bytes(),
-            .scratch_bytes = ops_.scratch_bytes() + logits_memory_.bytes()};
+            .scratch_bytes = ops_.scratch_bytes() + logits_memory_.bytes() + sampler_.bytes()};
   }
 
   void submit(const StepBatch& batch) override {
@@ -127,7 +128,7 @@ class CudaExecutor final : public Executor {
                         num_sampled * sizeof(MostLikely), cudaMemcpyDeviceToHost, stream_.get()),
         "a step");
     logits_ = CudaLogits(logits_memory_.data(), logits_stride_, step.num_rows, spec_.vocab_size,
-                         most_likely_here_.span().first(num_sampled));
+                         most_likely_here_.span().first(num_sampled), &sampler_);
   }
 
   const Logits& wait() override {
@@ -184,10 +185,13 @@ class CudaExecutor final : public Executor {
     logits_memory_ = DeviceBuffer<float>(floats, "memory for logits");
   }
 
+  Launch launch_how() const {
+    const int architecture = properties_.major * 10 + properties_.minor;
+    return {.stream = stream_.get(), .overlaps = architecture >= kFirstProgrammaticLaunch};
+  }
+
   void launch_step(const StepView& step) {
-    const Launch how{
-        .stream = stream_.get(),
-        .overlaps = properties_.major * 10 + properties_.minor >= kFirstProgrammaticLaunch};
+    const Launch how = launch_how();
     ops_.begin(step, logits_memory_.data(), logits_stride_, how);
     decoder_forward(spec_, ops_);
     if (step.num_rows > 0 && step.num_rows <= kMostSampledRows) {
@@ -219,6 +223,7 @@ class CudaExecutor final : public Executor {
   DeviceBuffer<int32_t> counters_;
   DeviceBuffer<MostLikely> most_likely_;
   PinnedBuffer<MostLikely> most_likely_here_;
+  CudaSampler sampler_;
   DeviceBuffer<float> logits_memory_;
   int64_t logits_stride_ = 0;
   StepGraphs graphs_;

@@ -1,6 +1,7 @@
 #include "backends/cuda/cuda_logits.h"
 
 #include <cmath>
+#include <vector>
 
 #include "backends/cuda/check_cuda.h"
 #include "base/check.h"
@@ -18,12 +19,13 @@ bool is_plain_greedy(const SampleRow& row) {
 }  // namespace
 
 CudaLogits::CudaLogits(const float* values, int64_t stride, int num_rows, int vocab_size,
-                       std::span<const MostLikely> most_likely)
+                       std::span<const MostLikely> most_likely, CudaSampler* sampler)
     : values_(values),
       stride_(stride),
       num_rows_(num_rows),
       vocab_size_(vocab_size),
-      most_likely_(most_likely) {}
+      most_likely_(most_likely),
+      sampler_(sampler) {}
 
 void CudaLogits::copy_row(int row, std::span<float> out) const {
   TRTMC_CHECK(row >= 0 && row < num_rows_, "a row of logits that was not asked for");
@@ -33,20 +35,42 @@ void CudaLogits::copy_row(int row, std::span<float> out) const {
       "reading logits");
 }
 
+bool CudaLogits::take_most_likely(const SampleRow& of, Sampled& out) const {
+  const auto row = static_cast<size_t>(of.row);
+  // Where nothing is above minus infinity the host says what that means.
+  if (row >= most_likely_.size() || !is_plain_greedy(of) || std::isinf(most_likely_[row].logit)) {
+    return false;
+  }
+  const MostLikely& first = most_likely_[row];
+  out.token = first.token;
+  out.logprob = of.top_logprobs < 0 ? 0 : static_cast<float>(-std::log(first.exp_sum));
+  out.top.clear();
+  return true;
+}
+
 void CudaLogits::sample(std::span<const SampleRow> rows, std::span<Sampled> out) const {
   TRTMC_CHECK(rows.size() == out.size(), "one result for each row");
+  std::vector<SampleRow> others;
+  std::vector<size_t> places;
   for (size_t i = 0; i < rows.size(); ++i) {
-    const auto row = static_cast<size_t>(rows[i].row);
-    // Where nothing is above minus infinity the host says what that means.
-    if (row >= most_likely_.size() || !is_plain_greedy(rows[i]) ||
-        std::isinf(most_likely_[row].logit)) {
-      Logits::sample(rows.subspan(i, 1), out.subspan(i, 1));
-      continue;
-    }
-    const MostLikely& first = most_likely_[row];
-    out[i].token = first.token;
-    out[i].logprob = rows[i].top_logprobs < 0 ? 0 : static_cast<float>(-std::log(first.exp_sum));
-    out[i].top.clear();
+    TRTMC_CHECK(rows[i].row >= 0 && rows[i].row < num_rows_,
+                "a row of logits that was not asked for");
+    if (take_most_likely(rows[i], out[i])) continue;
+    others.push_back(rows[i]);
+    places.push_back(i);
+  }
+  if (others.empty()) return;
+  std::vector<Sampled> sampled(others.size());
+  for (const size_t i : sampler_->sample(values_, stride_, others, sampled)) {
+    Logits::sample({&others[i], 1}, {&sampled[i], 1});
+  }
+  for (size_t i = 0; i < others.size(); ++i) out[places[i]] = std::move(sampled[i]);
+}
+
+void CudaLogits::score(std::span<const ScoreRow> rows, std::span<TokenScore> out) const {
+  TRTMC_CHECK(rows.size() == out.size(), "one result for each row");
+  for (const size_t i : sampler_->score(values_, stride_, rows, out)) {
+    Logits::score(rows.subspan(i, 1), out.subspan(i, 1));
   }
 }
 
