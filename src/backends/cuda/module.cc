@@ -43,9 +43,10 @@ class CudaBackend final : public Backend {
   std::unique_ptr<Executor> load(const Bundle& bundle,
                                  const ExecutorOptions& options) const override {
     if (const auto reason = unavailable()) throw Error(ErrorCode::kUnsupported, *reason);
-    if (options.kv_type != KvType::kF32 && options.kv_type != KvType::kBF16) {
-      throw Error(ErrorCode::kUnsupported, "the cuda backend keeps keys and values as f32 or bf16",
-                  "leave --kv-type q8 and fp8 to the cpu backend");
+    if (options.kv_type == KvType::kQ8) {
+      throw Error(ErrorCode::kUnsupported,
+                  "the cuda backend keeps keys and values as f32, bf16 or fp8",
+                  "leave --kv-type q8 to the cpu backend");
     }
     return make_cuda_executor(bundle, options);
   }
