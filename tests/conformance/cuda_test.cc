@@ -158,6 +158,54 @@ INSTANTIATE_TEST_SUITE_P(Conformance, Cuda,
                                           testing::ValuesIn(model_shapes())),
                          case_name);
 
+struct Precision {
+  KvType kv;
+  ActivationType activations;
+};
+
+// A sequence of so many chunks that joining them takes several rounds (kernels/attention_join.cuh).
+class CudaDeep : public OnCuda, public testing::WithParamInterface<Precision> {};
+
+// One token alone, whose chunks are shared out, and beside another, where a block walks them.
+TEST_P(CudaDeep, JoinsAnyNumberOfChunksToTheSameBits) {
+  DecoderSpec spec = spec_of(model_shapes()[3]);
+  spec.context_length = 34000;
+  const RandomModel model(spec, DType::kBF16);
+  ExecutorOptions options;
+  options.kv_type = GetParam().kv;
+  options.activation_type = GetParam().activations;
+  const auto executor = load("cuda", model.bundle(), options);
+  const std::vector<TokenId> tokens = random_tokens(spec, spec.context_length, 4);
+  const auto table = block_range(*executor, spec.context_length);
+  int read = 0;
+  const auto some = [&](int first, int end) {
+    return std::vector<TokenId>(tokens.begin() + first, tokens.begin() + end);
+  };
+  // 2 and 16 chunks, 17, 33; 512 and 513: the borders of what is asked for or found at once.
+  for (const int depth : {100, 1023, 1024, 2048, 32767, 32768, 33500}) {
+    while (read < depth) {
+      const int end = std::min(depth, read + 4096);
+      run_step(*executor, {{some(read, end), read, table}});
+      read = end;
+    }
+    const Rows alone = run_step(*executor, {{some(depth, depth + 1), depth, table}});
+    const Rows both = run_step(*executor, {{some(depth, depth + 2), depth, table}});
+    EXPECT_EQ(alone[0], both[0]) << depth;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Conformance, CudaDeep,
+                         testing::Values(Precision{KvType::kF32, ActivationType::kF32},
+                                         Precision{KvType::kBF16, ActivationType::kF32},
+                                         Precision{KvType::kBF16, ActivationType::kBF16},
+                                         Precision{KvType::kFp8, ActivationType::kF32},
+                                         Precision{KvType::kFp8, ActivationType::kBF16}),
+                         [](const auto& of) {
+                           const bool is_rounded = of.param.activations == ActivationType::kBF16;
+                           return std::string(kv_type_name(of.param.kv)) +
+                                  (is_rounded ? "_activations_bf16" : "");
+                         });
+
 // Sums as long as a real model's, over many segments of k, and a context of several chunks.
 class CudaLong : public OnCuda, public testing::WithParamInterface<DType> {
  protected:
@@ -173,11 +221,6 @@ class CudaLong : public OnCuda, public testing::WithParamInterface<DType> {
     spec.layers[2].sliding_window = 300;
     return spec;
   }
-
-  struct Precision {
-    KvType kv;
-    ActivationType activations;
-  };
 
   RandomModel model_{spec(), GetParam()};
   std::vector<TokenId> tokens_ = random_tokens(spec(), kNumTokens, 1);
