@@ -29,7 +29,7 @@ PUBLIC_HEADERS = {"trtmc/values.h": None, "trtmc/version.h": None, "trtmc/trtmc.
 # The engine and those above it see a backend only through these two headers.
 BACKEND_DOORS = {"backends/backend.h", "backends/backend_loader.h"}
 # The tensorrt backend speaks to the device as the cuda backend does.
-TENSORRT_DOORS = {"backends/cuda/check_cuda.h", "backends/cuda/cuda_error.h", "backends/cuda/device_buffer.h"}
+TENSORRT_DOORS = {f"backends/cuda/{name}.h" for name in ("check_cuda", "cuda_device", "cuda_error", "device_buffer")}
 
 
 def violation(path, include):

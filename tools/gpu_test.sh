@@ -65,6 +65,13 @@ stage_bench() {
         # shellcheck disable=SC2086  # A list of words.
         "$bin/trtmc" bench "$folder/random_3b_$dtype.trtmc" --backend cuda --kv-type bf16 --activations $activations --quiet --repeat 3 $cases
       done
+      [ "$dtype" = bf16 ] || continue
+      echo "bf16 weights, $activations activations, KV in fp8"
+      for cases in '--prefill 0 --decode 64 --depth 0,4096,16384' '--prefill 512,8192 --decode 0' \
+                   '--prefill 0 --decode 64 --depth 256 --batch 64,256 --kv-memory 24GiB'; do
+        # shellcheck disable=SC2086  # A list of words.
+        "$bin/trtmc" bench "$folder/random_3b_$dtype.trtmc" --backend cuda --kv-type fp8 --activations $activations --quiet --repeat 3 $cases
+      done
     done
   done | tee "$out/bench.log"
 }

@@ -46,7 +46,7 @@ struct ModelOptions {
   int context_length = 0;             // Tokens that prompt and answer may have; 0: the model's own.
   std::uint64_t kv_memory_bytes = 0;  // For keys and values of all answers that run at the same
                                       // time; 0: room for one whole context.
-  std::string kv_type = "f32";        // How they are kept: "f32", "bf16" or "q8".
+  std::string kv_type = "f32";        // How they are kept: "f32", "bf16", "q8" or "fp8".
   // "avx512vnni", "avx512", "avxvnni", "avx2", "neon_dotprod", "neon", "generic"; empty: the best.
   std::string cpu_isa{};
   int threads_batch = 0;  // Of steps of several tokens: prompts, answers together; 0: as `threads`.

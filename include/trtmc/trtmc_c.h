@@ -82,7 +82,7 @@ typedef struct trtmc_model_options {
   int32_t threads;          /* CPU threads; 0: one per core. */
   int32_t context_length;   /* Tokens that prompt and answer may have; 0: the model's own. */
   uint64_t kv_memory_bytes; /* For keys and values; 0: room for one whole context. */
-  const char* kv_type;      /* "f32", "bf16" or "q8"; NULL: "f32". */
+  const char* kv_type;      /* "f32", "bf16", "q8", "fp8"; NULL: "f32". */
   /* "avx512vnni", "avx512", "avxvnni", "avx2", "neon_dotprod", "neon", "generic"; NULL: the best.
    */
   const char* cpu_isa;

@@ -8,7 +8,8 @@ namespace {
 
 KvType kv_type_of(const std::string& name) {
   if (const auto type = parse_kv_type(name)) return *type;
-  throw Error(ErrorCode::kInvalidArgument, "kv_type: \"" + name + "\", expected f32, bf16 or q8");
+  throw Error(ErrorCode::kInvalidArgument,
+              "kv_type: \"" + name + "\", expected f32, bf16, q8 or fp8");
 }
 
 void require_not_negative(const char* name, int value) {

@@ -74,6 +74,7 @@ TEST(KvBlock, OfSmolLm3InBf16Has73728BytesAToken) {
   EXPECT_EQ(kv_block_bytes(smollm3_3b(), KvType::kF32, 32), 73728U * 2 * 32);
   // 36 layers, a key and a value of 4 heads, each of 128 bytes and a scale of 4.
   EXPECT_EQ(kv_block_bytes(smollm3_3b(), KvType::kQ8, 32), 36U * 2 * 4 * 132 * 32);
+  EXPECT_EQ(kv_block_bytes(smollm3_3b(), KvType::kFp8, 32), 36U * 2 * 4 * 132 * 32);
 }
 
 constexpr int kBlockSize = 32;

@@ -5,7 +5,7 @@
 namespace trtmc {
 namespace {
 
-constexpr std::string_view kNames[] = {"f32", "bf16", "q8"};  // In the order of the types.
+constexpr std::string_view kNames[] = {"f32", "bf16", "q8", "fp8"};  // In the order of the types.
 
 }  // namespace
 

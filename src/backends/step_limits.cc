@@ -23,6 +23,7 @@ uint64_t kv_head_bytes(KvType type, int head_dim) {
     case KvType::kBF16:
       return 2 * elements;
     case KvType::kQ8:
+    case KvType::kFp8:
       return elements + sizeof(float);  // And their scale.
   }
   return 0;

@@ -118,7 +118,7 @@ void declare_load(CommandParser& parser, LoadOptions& load) {
                          }
                        });
   declare_type(parser, "--kv-type", load.executor.kv_type, kv_type_names(),
-               "how keys and values are kept: f32, bf16, or q8 (cpu)");
+               "how keys and values are kept: f32, bf16, fp8, or q8 (cpu)");
   declare_type(parser, "--activations", load.executor.activation_type, kActivationTypes,
                "how cuda multiplies them: f32 exactly, or bf16 as Transformers, faster");
   declare_precision(parser, load.executor.precision);

@@ -89,9 +89,10 @@ VerifyReport verify_goldens(const Bundle& bundle, std::string_view backend,
   const std::vector<Golden> parsed = parse_all(goldens);
   for (const Golden& golden : parsed) refuse_another_model(golden, bundle.spec());
 
-  if (options.kv_type == KvType::kQ8) {
+  if (options.kv_type != KvType::kF32 && options.kv_type != KvType::kBF16) {
     throw Error(ErrorCode::kUnsupported, "the goldens are of keys and values in f32 and bf16",
-                "leave out --kv-type q8; trtmc score --against shows what it changes");
+                fmt::format("leave out --kv-type {}; trtmc score --against shows what it changes",
+                            kv_type_name(options.kv_type)));
   }
 
   const int context = context_needed(parsed);

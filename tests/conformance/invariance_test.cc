@@ -83,7 +83,8 @@ INSTANTIATE_TEST_SUITE_P(
         testing::ValuesIn(instruction_sets()),
         testing::Values(Types{"f32", "f32", KvType::kF32}, Types{"bf16", "bf16", KvType::kF32},
                         Types{"f16_kv_bf16", "f16", KvType::kBF16},
-                        Types{"bf16_kv_q8", "bf16", KvType::kQ8}, Types{"q8", "q8", KvType::kF32},
+                        Types{"bf16_kv_q8", "bf16", KvType::kQ8},
+                        Types{"bf16_kv_fp8", "bf16", KvType::kFp8}, Types{"q8", "q8", KvType::kF32},
                         Types{"q6", "q6", KvType::kF32}, Types{"q4_q6", "q4_q6", KvType::kF32},
                         Types{"q4", "q4", KvType::kF32})),
     [](const testing::TestParamInfo<Case>& name) {

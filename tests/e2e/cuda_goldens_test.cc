@@ -86,12 +86,18 @@ struct Quantized {
   double divergence, tolerance;
 };
 
+constexpr size_t kBytes = 16000;
+constexpr int kWindow = 512;
+
+std::vector<TokenId> first_tokens(const LoadedModel& model) {
+  const std::string text = read_file(kSource / "tests/golden/smollm3-tiny/eval.txt");
+  return model.tokenizer().encode(text.substr(0, kBytes));
+}
+
 class CudaQuantized : public testing::TestWithParam<Quantized> {};
 
 TEST_P(CudaQuantized, ChangesWhatItsValuesChange) {
   if (const auto reason = why_absent()) GTEST_SKIP() << "skipped: no CUDA device: " << *reason;
-  constexpr size_t kBytes = 16000;
-  constexpr int kWindow = 512;
   const TemporaryFolder folder;
   const auto load = [&](const std::string& scheme) {
     const auto path = folder.path() / (scheme + ".trtmc");
@@ -99,10 +105,8 @@ TEST_P(CudaQuantized, ChangesWhatItsValuesChange) {
     return LoadedModel(path, {.backend = "cuda", .executor = {}});
   };
   const LoadedModel original = load("none"), quantized = load(GetParam().scheme);
-  const std::string text = read_file(kSource / "tests/golden/smollm3-tiny/eval.txt");
-  const std::vector<TokenId> ids = original.tokenizer().encode(text.substr(0, kBytes));
-  const ModelComparison comparison =
-      compare_models(quantized.engine_model(), original.engine_model(), ids, kWindow);
+  const ModelComparison comparison = compare_models(
+      quantized.engine_model(), original.engine_model(), first_tokens(original), kWindow);
   EXPECT_NEAR(comparison.mean_divergence(), GetParam().divergence, GetParam().tolerance);
 }
 
@@ -110,6 +114,25 @@ INSTANTIATE_TEST_SUITE_P(All, CudaQuantized,
                          testing::Values(Quantized{"q8", 0.00102, 0.00005},
                                          Quantized{"q4", 0.13235, 0.0005}),
                          [](const auto& of) { return of.param.scheme; });
+
+// Codes are the same but for the few that float rounding moves over a border.
+TEST(CudaKeysInFp8, ChangeWhatTheyChangeOnTheCpu) {
+  if (const auto reason = why_absent()) GTEST_SKIP() << "skipped: no CUDA device: " << *reason;
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "tiny.trtmc";
+  build_checkpoint_bundle(kSource / "models/smollm3-tiny", path);
+  const auto divergence = [&](const std::string& backend) {
+    LoadOptions options{.backend = backend, .executor = {}};
+    const LoadedModel original(path, options);
+    options.executor.kv_type = KvType::kFp8;
+    const LoadedModel rounded(path, options);
+    return compare_models(rounded.engine_model(), original.engine_model(), first_tokens(original),
+                          kWindow)
+        .mean_divergence();
+  };
+  const double on_cpu = divergence("cpu");
+  EXPECT_NEAR(divergence("cuda"), on_cpu, 0.02 * on_cpu);
+}
 
 INSTANTIATE_TEST_SUITE_P(All, CudaGolden, testing::ValuesIn(cases()), [](const auto& of) {
   std::string name = of.param.first;

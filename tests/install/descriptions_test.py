@@ -100,7 +100,7 @@ class Completions(unittest.TestCase):
         for command, _ in commands():
             names = [name for row, _ in rows(command) for name in re.findall(r"--?[a-z][a-z0-9-]*", row)]
             self.assertEqual(self.complete("trtmc", command, "-"), names, command)
-        self.assertEqual(self.complete("trtmc", "run", "x.trtmc", "--kv-type", ""), ["f32", "bf16", "q8"])
+        self.assertEqual(self.complete("trtmc", "run", "x.trtmc", "--kv-type", ""), ["f32", "bf16", "q8", "fp8"])
         self.assertEqual(self.complete("trtmc", "build", "x", "--quant", "q4"), ["q4_q6", "q4"])
         self.assertIn("trtmc.bash", self.complete("trtmc", "run", "trtmc.b"))
         self.assertEqual(self.complete("trtmc", "run", "x.trtmc", "--top-k", ""), [])
@@ -123,7 +123,7 @@ class Completions(unittest.TestCase):
             return [row.split("\t")[0] for row in done.stdout.splitlines()]
 
         self.assertEqual(complete("trtmc tok"), ["tokenize"])
-        self.assertEqual(complete("trtmc run x --kv-type "), ["bf16", "f32", "q8"])
+        self.assertEqual(complete("trtmc run x --kv-type "), ["bf16", "f32", "fp8", "q8"])
         self.assertEqual(complete("trtmc run x --temp"), ["--temperature"])
 
     def test_every_shell_can_read_its_own(self):

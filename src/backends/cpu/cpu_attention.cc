@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "backends/kv_bytes.h"
+#include "backends/kv_fp8.h"
 #include "backends/step_limits.h"
 #include "tensor/dtype.h"
 
@@ -84,7 +85,9 @@ void CpuKvCache::store(BlockId block, int layer, int offset, const float* k, con
     const std::span key(k + static_cast<size_t>(head) * width, width);
     const std::span value(v + static_cast<size_t>(head) * width, width);
     if (type_ == KvType::kQ8) {
-      store_bytes(keys, offset, key, value);
+      store_bytes<int8_t>(keys, offset, key, value, head_to_bytes);
+    } else if (type_ == KvType::kFp8) {
+      store_bytes<uint8_t>(keys, offset, key, value, head_to_fp8);
     } else if (type_ == KvType::kBF16) {
       store_head<uint16_t>(keys, keys + half_bytes_, head_dim_, offset, key, value, float_to_bf16);
     } else {
@@ -95,16 +98,17 @@ void CpuKvCache::store(BlockId block, int layer, int offset, const float* k, con
 }
 
 // The place of the value serves the key on its way: threads of the pool take no memory.
+template <typename Code, typename Convert>
 void CpuKvCache::store_bytes(std::byte* keys, int offset, std::span<const float> k,
-                             std::span<const float> v) const {
+                             std::span<const float> v, Convert convert) const {
   std::byte* values = keys + half_bytes_;
   const size_t codes_bytes = head_dim_ * kKvBlockSize;
-  auto* key = reinterpret_cast<int8_t*>(keys) + offset;
-  const std::span value(reinterpret_cast<int8_t*>(values) + static_cast<size_t>(offset) * head_dim_,
+  auto* key = reinterpret_cast<Code*>(keys) + offset;
+  const std::span value(reinterpret_cast<Code*>(values) + static_cast<size_t>(offset) * head_dim_,
                         v.size());
-  reinterpret_cast<float*>(keys + codes_bytes)[offset] = head_to_bytes(k, value);
+  reinterpret_cast<float*>(keys + codes_bytes)[offset] = convert(k, value);
   for (size_t d = 0; d < k.size(); ++d) key[d * kKvBlockSize] = value[d];
-  reinterpret_cast<float*>(values + codes_bytes)[offset] = head_to_bytes(v, value);
+  reinterpret_cast<float*>(values + codes_bytes)[offset] = convert(v, value);
 }
 
 void CpuKvCache::copy_block(BlockId from, BlockId to) {
@@ -213,6 +217,8 @@ class TileAttention {
         return job_.kernels.attend_bf16;
       case KvType::kQ8:
         return job_.kernels.attend_q8;
+      case KvType::kFp8:
+        return job_.kernels.attend_fp8;
     }
     return nullptr;
   }

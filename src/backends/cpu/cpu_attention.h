@@ -34,8 +34,10 @@ class CpuKvCache {
 
  private:
   std::byte* head_data(BlockId block, int layer, int head) const;
-  void store_bytes(std::byte* keys, int offset, std::span<const float> k,
-                   std::span<const float> v) const;
+  // convert: head_to_bytes() or head_to_fp8().
+  template <typename Code, typename Convert>
+  void store_bytes(std::byte* keys, int offset, std::span<const float> k, std::span<const float> v,
+                   Convert convert) const;
 
   int num_heads_;
   int real_head_dim_;

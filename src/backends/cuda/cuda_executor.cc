@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/cuda/cuda_device.h"
 #include "backends/cuda/cuda_logits.h"
 #include "backends/cuda/device_roofs.h"
 #include "backends/cuda/kernels/attention.h"
@@ -9,7 +10,6 @@
 #include "backends/cuda/kernels/gemm_wgmma.h"
 #include "backends/cuda/kernels/gemv.h"
 #include "backends/cuda/kernels/gemv_quantized.h"
-#include "backends/cuda/kernels/probe.h"
 #include "backends/cuda/step_graph.h"
 #include "backends/step_limits.h"
 #include "base/check.h"
@@ -24,18 +24,6 @@ constexpr int kTermsOfBf16 = 1;
 constexpr int kFewestLogitsRows = kMostGemvTokens;
 constexpr int kMostSampledRows = 256;
 constexpr int kFirstProgrammaticLaunch = 90;  // Compute capability 9.0.
-
-class Stream {
- public:
-  Stream() { check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream"); }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-  ~Stream() { cudaStreamDestroy(stream_); }
-  cudaStream_t get() const { return stream_; }
-
- private:
-  cudaStream_t stream_ = nullptr;
-};
 
 cudaDeviceProp device_properties() {
   cudaDeviceProp properties{};
@@ -231,24 +219,6 @@ class CudaExecutor final : public Executor {
 };
 
 }  // namespace
-
-DeviceProbe probe_device() {
-  DeviceProbe probe;
-  cudaDriverGetVersion(&probe.driver_version);
-  int count = 0;
-  probe.status = static_cast<int>(cudaGetDeviceCount(&count));
-  cudaGetLastError();
-  if (probe.status == kSuccess && count == 0) probe.status = kNoDevice;
-  if (probe.status != kSuccess) return probe;
-  cudaDeviceProp properties{};
-  probe.status = static_cast<int>(cudaGetDeviceProperties(&properties, 0));
-  cudaGetLastError();
-  if (probe.status != kSuccess) return probe;
-  probe.name = properties.name;
-  probe.architecture = properties.major * 10 + properties.minor;
-  if (probe.architecture >= kOldestArchitecture) probe.kernel_status = kernel_status();
-  return probe;
-}
 
 std::unique_ptr<Executor> make_cuda_executor(const Bundle& bundle, const ExecutorOptions& options,
                                              Grain grain, bool graphs) {

@@ -9,9 +9,6 @@
 
 namespace trtmc::cuda {
 
-// Looks at the first device. Throws nothing.
-DeviceProbe probe_device();
-
 // The device must have been found fit. `grain` and `graphs` are for tests: operations one by one,
 // and steps that are launched anew each time.
 std::unique_ptr<Executor> make_cuda_executor(const Bundle& bundle, const ExecutorOptions& options,

@@ -6,22 +6,16 @@
 namespace trtmc::cuda {
 namespace {
 
-constexpr int kDimAlignment = 8;  // 16 bytes of bf16.
 constexpr int kFirstPositions = 4096;
 
 KvCacheView view_of(const DecoderSpec& spec, KvType type) {
-  return {.memory = nullptr,
-          .is_bf16 = type == KvType::kBF16,
-          .num_layers = spec.num_layers(),
-          .num_kv_heads = spec.num_kv_heads,
-          .padded_dim = (spec.head_dim + kDimAlignment - 1) / kDimAlignment * kDimAlignment};
+  return KvCacheView::of(type, spec.num_layers(), spec.num_kv_heads, spec.head_dim);
 }
 
 }  // namespace
 
 uint64_t CudaKvCache::block_bytes(const DecoderSpec& spec, KvType type) {
-  return static_cast<uint64_t>(view_of(spec, type).block_elements()) *
-         (type == KvType::kBF16 ? 2 : 4);
+  return static_cast<uint64_t>(view_of(spec, type).block_bytes());
 }
 
 CudaKvCache::CudaKvCache(const DecoderSpec& spec, KvType type, int num_blocks)

@@ -2,17 +2,14 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <utility>
 
-#include "backends/cuda/kernels/attention.h"
 #include "backends/cuda/kernels/elementwise.h"
 #include "backends/cuda/kernels/gemm.h"
 #include "backends/cuda/kernels/gemm_wgmma.h"
 #include "backends/cuda/kernels/gemv.h"
 #include "backends/cuda/kernels/gemv_quantized.h"
 #include "backends/cuda/kernels/rms_norm.h"
-#include "backends/cuda/kernels/rope.h"
 #include "backends/cuda/kernels/weights.h"
 #include "base/check.h"
 
@@ -22,8 +19,6 @@ namespace {
 constexpr std::string_view kScratch = "memory for activations on the GPU";
 // Norms that gemv takes for itself: each block takes all of them again.
 constexpr int kMostNormsInGemv = 2;
-// Of what chunks leave for each other. Where it does not do, a block walks all chunks.
-constexpr size_t kPartialBytes = size_t{64} << 20;
 
 // Room for everything that is alive at once.
 size_t arena_floats(const DecoderSpec& spec, const CudaWeights& weights, int tokens, Grain grain) {
@@ -85,11 +80,10 @@ CudaOps::CudaOps(const CudaOpsParts& parts)
       few_(parts.spec, parts.num_terms, kMostGemvTokens),
       many_(parts.spec, parts.num_terms,
             (parts.limits.max_tokens_per_step + kLargestBlock - 1) / kLargestBlock * kLargestBlock),
-      partial_(kPartialBytes / sizeof(float), kScratch),
-      counters_(kPartialBytes / 4096, kScratch, true) {}
+      attention_(parts_) {}
 
 uint64_t CudaOps::scratch_bytes() const {
-  return arena_.bytes() + few_.bytes() + many_.bytes() + partial_.bytes() + counters_.bytes();
+  return arena_.bytes() + few_.bytes() + many_.bytes() + attention_.scratch_bytes();
 }
 
 void CudaOps::begin(const StepView& step, float* logits, int64_t logits_stride, const Launch& how) {
@@ -98,13 +92,8 @@ void CudaOps::begin(const StepView& step, float* logits, int64_t logits_stride, 
   logits_ = logits;
   logits_stride_ = logits_stride;
   how_ = how;
-  const auto partials =
-      static_cast<size_t>(step.num_tiles) * static_cast<size_t>(parts_.spec.num_kv_heads);
-  const size_t floats = partials * static_cast<size_t>(chunk_bucket(step.last_position)) *
-                        kFewQueryRows *
-                        static_cast<size_t>(parts_.cache.view().padded_dim + kPartialExtras);
   clear_behind_columns();
-  splits_ = step.one_each && floats <= partial_.count() && partials <= counters_.count();
+  attention_.begin(step, how);
 }
 
 // ---- Products
@@ -303,84 +292,16 @@ Value CudaOps::linear(Value x, TensorKey weight) {
   return out;
 }
 
-void CudaOps::rotate(float* x, int64_t stride, int num_heads) const {
-  launch_rope({.x = x,
-               .stride = stride,
-               .num_tokens = step_.num_tokens,
-               .num_heads = num_heads,
-               .head_dim = parts_.spec.head_dim,
-               .half = parts_.rope.half(),
-               .table = parts_.rope.data(),
-               .positions = step_.positions},
-              how_);
-}
-
 // In place: nobody looks at x again.
 Value CudaOps::rope(Value x, const RopeSpec& rope, int num_heads) {
   TRTMC_CHECK(rope == parts_.spec.rope, "a rotation of another model");
-  rotate(arena_.get(x).data, arena_.get(x).stride, num_heads);
+  attention_.rotate(arena_.get(x).data, arena_.get(x).stride, num_heads);
   return x;
-}
-
-AttentionArgs CudaOps::attention_args(int layer, const LayerSpec& spec) const {
-  AttentionArgs args{};
-  args.cache = parts_.cache.view();
-  args.layer = layer;
-  args.head_dim = parts_.spec.head_dim;
-  args.num_heads = parts_.spec.num_heads;
-  args.sliding_window = spec.sliding_window;
-  args.scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(parts_.spec.head_dim)));
-  args.positions = step_.positions;
-  args.block_tables = step_.block_tables;
-  args.table_stride = step_.table_stride;
-  args.tiles = step_.tiles;
-  args.num_tiles = step_.num_tiles;
-  args.table = parts_.rope.data();
-  args.num_terms = parts_.num_terms;
-  args.partial = partial_.data();
-  args.counters = counters_.data();
-  return args;
-}
-
-void CudaOps::attend(AttentionArgs args, float* q, const float* k, const float* v, int64_t stride,
-                     int half) {
-  args.q = q;
-  args.stride = stride;
-  if (splits_) {
-    args.num_chunks = chunk_bucket(step_.last_position);
-    args.k = k;
-    args.v = v;
-    args.half = half;
-  } else {
-    launch_store({.cache = args.cache,
-                  .layer = args.layer,
-                  .head_dim = args.head_dim,
-                  .k = k,
-                  .v = v,
-                  .stride = stride,
-                  .num_tokens = step_.num_tokens,
-                  .positions = step_.positions,
-                  .token_sequences = step_.token_sequences,
-                  .block_tables = step_.block_tables,
-                  .table_stride = step_.table_stride},
-                 how_);
-  }
-  if (!splits_ && attends_by_wgmma(args.cache, args.head_dim, args.num_terms, parts_.device)) {
-    launch_attention_wgmma(args, how_);
-  } else if (attends_on_tensor_cores(args.cache, args.head_dim,
-                                     parts_.device.shared_bytes_per_block)) {
-    launch_attention_bf16(args, how_);
-  } else {
-    launch_attention(args, how_);
-  }
 }
 
 Value CudaOps::attention(Value q, Value k, Value v, int layer, const LayerSpec& spec) {
   const Activation queries = arena_.get(q);
   const Value out = arena_.add(queries.rows, queries.width);
-  AttentionArgs args = attention_args(layer, spec);
-  args.out = arena_.get(out).data;
-  args.out_stride = arena_.get(out).stride;
   // One stride for all three.
   const Value same = arena_.add(step_.num_tokens, queries.width + 2 * arena_.get(k).width + 8);
   const Activation& all = arena_.get(same);
@@ -395,8 +316,14 @@ Value CudaOps::attention(Value q, Value k, Value v, int layer, const LayerSpec& 
   put(queries, 0);
   put(arena_.get(k), queries.width);
   put(arena_.get(v), queries.width + arena_.get(k).width);
-  attend(args, all.data, all.data + queries.width, all.data + queries.width + arena_.get(k).width,
-         all.stride, 0);
+  float* keys = all.data + queries.width;
+  attention_.attend(layer, spec,
+                    {.q = all.data,
+                     .k = keys,
+                     .v = keys + arena_.get(k).width,
+                     .stride = all.stride,
+                     .rotated = true},
+                    {.rows = arena_.get(out).data, .stride = arena_.get(out).stride, .terms = {}});
   return out;
 }
 
@@ -466,16 +393,13 @@ Value CudaOps::attention_block(const DecoderSpec& spec, int layer, Value x) {
   products.num_rows = qkv_matrix.rows;
   multiply(products, qkv_matrix);
 
-  float* k = qkv.data + parts_.weights.first_k_row();
-  const float* v = qkv.data + parts_.weights.first_v_row();
-  if (layer_spec.rope && !splits_) {
-    rotate(qkv.data, qkv.stride, spec.num_heads);
-    rotate(k, qkv.stride, spec.num_kv_heads);
-  }
-  AttentionArgs args = attention_args(layer, layer_spec);
-  args.out_terms = mixed();
-  attend(args, qkv.data, k, v, qkv.stride, layer_spec.rope ? parts_.rope.half() : 0);
-
+  attention_.attend(layer, layer_spec,
+                    {.q = qkv.data,
+                     .k = qkv.data + parts_.weights.first_k_row(),
+                     .v = qkv.data + parts_.weights.first_v_row(),
+                     .stride = qkv.stride,
+                     .rotated = !layer_spec.rope},
+                    {.rows = nullptr, .stride = 0, .terms = mixed()});
   return add_product(x, mixed(), {Role::kOProj, layer});
 }
 

@@ -3,35 +3,20 @@
 // launches, to the same bits.
 #pragma once
 
-#include "backends/backend.h"
-#include "backends/cuda/cuda_kv.h"
-#include "backends/cuda/cuda_weights.h"
+#include "backends/cuda/cuda_attention.h"
+#include "backends/cuda/cuda_ops_parts.h"
 #include "backends/cuda/device_arena.h"
-#include "backends/cuda/kernels/launch_plan.h"
 #include "backends/cuda/kernels/product.h"
 #include "backends/cuda/step_arrays.h"
 #include "model/decoder_ops.h"
 
 namespace trtmc::cuda {
 
-enum class Grain { kBlock, kOperation };
-
-// What a step runs on. Borrowed.
-struct CudaOpsParts {
-  const DecoderSpec& spec;
-  const CudaWeights& weights;
-  const CudaKvCache& cache;
-  const CudaRopeTable& rope;
-  Limits limits;
-  DeviceLimits device;
-  int num_terms;  // Of activations in a product: 1 or 3.
-  Grain grain;
-  const HiddenStateProbe& probe;
-};
-
 class CudaOps final : public DecoderOps {
  public:
   explicit CudaOps(const CudaOpsParts& parts);
+  CudaOps(const CudaOps&) = delete;  // What it has refers to it.
+  CudaOps& operator=(const CudaOps&) = delete;
 
   // Begins a step; what the last one left ends here. `logits`: [num_rows, stride] to be filled.
   void begin(const StepView& step, float* logits, int64_t logits_stride, const Launch& how);
@@ -73,12 +58,6 @@ class CudaOps final : public DecoderOps {
   bool launch_gemv_with(const ProductArgs& args, int norm_width) const;
   void launch_gemm_of(const ProductArgs& args) const;
   void multiply_floats(Value x, const CudaMatrix& matrix, float* out, int64_t stride);
-  void rotate(float* x, int64_t stride, int num_heads) const;
-  AttentionArgs attention_args(int layer, const LayerSpec& spec) const;
-  // Stores k and v, and attends. Where attention splits, it rotates them first if `half` is above
-  // 0; else they are rotated already.
-  void attend(AttentionArgs args, float* q, const float* k, const float* v, int64_t stride,
-              int half);
   Value add_product(Value x, TermBuffer in, const TensorKey& weight);
   template <typename Compose>
   Value composed(Value x, Compose compose);
@@ -87,11 +66,9 @@ class CudaOps final : public DecoderOps {
   DeviceArena arena_;
   Terms few_, many_;
   int many_block_ = 0;  // How many_ was last laid out.
-  DeviceBuffer<float> partial_;
-  DeviceBuffer<int32_t> counters_;
+  CudaAttention attention_;
 
   StepView step_;
-  bool splits_ = false;  // Attention takes a block for each chunk, and rotates and stores.
   float* logits_ = nullptr;
   int64_t logits_stride_ = 0;
   Launch how_{};

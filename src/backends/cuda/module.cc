@@ -6,18 +6,28 @@
 #include <string_view>
 
 #include "backends/backend_module.h"
+#include "backends/cuda/cuda_device.h"
 #include "backends/cuda/cuda_executor.h"
 #include "backends/cuda/kernels/attention.h"
+#include "backends/cuda/kernels/probe.h"
 #include "backends/cuda/kernels/rms_norm.h"
 
 namespace trtmc {
 namespace cuda {
 namespace {
 
+// And whether it takes our kernels.
+DeviceProbe probe_with_kernel() {
+  DeviceProbe probe = probe_device();
+  const bool loads = probe.status == kSuccess && probe.architecture >= kOldestArchitecture;
+  if (loads) probe.kernel_status = kernel_status();
+  return probe;
+}
+
 class CudaBackend final : public Backend {
  public:
   std::string_view name() const override { return "cuda"; }
-  std::optional<std::string> unavailable() const override { return refusal(probe_device()); }
+  std::optional<std::string> unavailable() const override { return refusal(probe_with_kernel()); }
   std::string description() const override {
     const DeviceProbe probe = probe_device();
     return fmt::format("{}, compute capability {}.{}", probe.name, probe.architecture / 10,
@@ -44,7 +54,8 @@ class CudaBackend final : public Backend {
                                  const ExecutorOptions& options) const override {
     if (const auto reason = unavailable()) throw Error(ErrorCode::kUnsupported, *reason);
     if (options.kv_type == KvType::kQ8) {
-      throw Error(ErrorCode::kUnsupported, "the cuda backend keeps keys and values as f32 or bf16",
+      throw Error(ErrorCode::kUnsupported,
+                  "the cuda backend keeps keys and values as f32, bf16 or fp8",
                   "leave --kv-type q8 to the cpu backend");
     }
     return make_cuda_executor(bundle, options);

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "backends/kv_bytes.h"
+#include "backends/kv_fp8.h"
 #include "base/check.h"
 #include "tensor/dtype.h"
 
@@ -52,6 +53,12 @@ void KvStore::round(std::span<float> x) const {
     for (; !x.empty(); x = x.subspan(head_dim_)) {
       const float scale = head_to_bytes(x.first(head_dim_), codes);
       for (size_t i = 0; i < head_dim_; ++i) x[i] = scale * static_cast<float>(codes[i]);
+    }
+  } else if (type_ == KvType::kFp8) {
+    std::vector<uint8_t> codes(head_dim_);
+    for (; !x.empty(); x = x.subspan(head_dim_)) {
+      const float scale = head_to_fp8(x.first(head_dim_), codes);
+      for (size_t i = 0; i < head_dim_; ++i) x[i] = scale * fp8_value(codes[i]);
     }
   }
 }

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "backends/backend_module.h"
-#include "backends/cuda/check_cuda.h"
+#include "backends/cuda/cuda_device.h"
 #include "backends/tensorrt/library_version.h"
 #include "backends/tensorrt/trt_executor.h"
 #include "base/environment.h"
@@ -11,37 +11,20 @@ namespace trtmc {
 namespace tensorrt {
 namespace {
 
-// Asked before TensorRT is: without a device it was seen to hand out objects that are none.
-cuda::DeviceProbe probe_device() {
-  cuda::DeviceProbe probe;
-  cudaDriverGetVersion(&probe.driver_version);
-  int count = 0;
-  probe.status = static_cast<int>(cudaGetDeviceCount(&count));
-  if (probe.status == cuda::kSuccess && count == 0) probe.status = cuda::kNoDevice;
-  cudaDeviceProp properties{};
-  if (probe.status == cuda::kSuccess) {
-    probe.status = static_cast<int>(cudaGetDeviceProperties(&properties, 0));
-  }
-  cudaGetLastError();
-  if (probe.status != cuda::kSuccess) return probe;
-  probe.name = properties.name;
-  probe.architecture = properties.major * 10 + properties.minor;
-  return probe;
-}
-
 class TensorRtBackend final : public Backend {
  public:
   std::string_view name() const override { return "tensorrt"; }
 
   std::optional<std::string> unavailable() const override {
-    if (auto reason = cuda::refusal(probe_device())) return reason;
+    // Asked before TensorRT is: without a device it was seen to hand out objects that are none.
+    if (auto reason = cuda::refusal(cuda::probe_device())) return reason;
     if (!opened_library().library) return opened_library().trouble;
     return std::nullopt;
   }
 
   std::string description() const override {
     if (!opened_library().library) return opened_library().trouble;
-    const cuda::DeviceProbe probe = probe_device();
+    const cuda::DeviceProbe probe = cuda::probe_device();
     return fmt::format("TensorRT {} on {}, compute capability {}.{}",
                        version_name(opened_library().library->version()), probe.name,
                        probe.architecture / 10, probe.architecture % 10);

@@ -6,6 +6,7 @@
 #include <array>
 #include <set>
 
+#include "backends/cuda/cuda_device.h"
 #include "backends/host_logits.h"
 #include "backends/step_limits.h"
 #include "backends/tensorrt/library_version.h"
@@ -21,20 +22,6 @@ namespace {
 
 constexpr int kTokensPerStep = 512;
 constexpr uint64_t kAlignment = 256;  // Of what TensorRT writes.
-
-class Stream {
- public:
-  Stream() {
-    cuda::check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream");
-  }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-  ~Stream() { cudaStreamDestroy(stream_); }
-  cudaStream_t get() const { return stream_; }
-
- private:
-  cudaStream_t stream_ = nullptr;
-};
 
 ElementType element_type(DType type) {
   switch (type) {
@@ -353,7 +340,7 @@ class TrtExecutor final : public Executor {
   std::vector<int> windows_;
   cudaDeviceProp properties_{};
   NvInferLog log_;
-  Stream stream_;
+  cuda::Stream stream_;
   RunInputs inputs_;
   SequenceCaches caches_;
   std::vector<CacheNames> names_;  // By layer.

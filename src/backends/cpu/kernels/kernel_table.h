@@ -85,6 +85,7 @@ struct KernelTable {
   void (*attend_f32)(const AttentionArgs& args);
   void (*attend_bf16)(const AttentionArgs& args);
   void (*attend_q8)(const AttentionArgs& args);
+  void (*attend_fp8)(const AttentionArgs& args);
 
   // out = x / sqrt(mean(x^2) + eps) * weight over `width` floats; `padded` of them are there.
   void (*rms_norm)(const float* x, const float* weight, int64_t width, int64_t padded, float eps,

@@ -214,6 +214,11 @@ struct Q8Cache {
   static constexpr bool kHasScales = true;
   static Vec load_vec(const int8_t* p) { return load_i8(p); }
 };
+struct Fp8Cache {
+  using Element = uint8_t;
+  static constexpr bool kHasScales = true;
+  static Vec load_vec(const uint8_t* p) { return load_fp8(p); }
+};
 
 // Those of a block's bytes, behind them: one a position.
 inline const float* scales_of(const void* bytes, int head_dim) {
@@ -359,6 +364,7 @@ constexpr KernelTable kTable = {
     .attend_f32 = attend<F32Cache>,
     .attend_bf16 = attend<Bf16Cache>,
     .attend_q8 = attend<Q8Cache>,
+    .attend_fp8 = attend<Fp8Cache>,
     .rms_norm = rms_norm,
     .swiglu = swiglu,
     .add = add_arrays,

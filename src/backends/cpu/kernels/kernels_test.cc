@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "backends/cpu/kernels/dispatch.h"
+#include "backends/kv_fp8.h"
 #include "tensor/packed_layout.h"
 
 namespace trtmc::cpu {
@@ -275,17 +276,21 @@ struct AttentionCase {
   int last;
 };
 
-enum class Kept { kF32, kBF16, kQ8 };
+enum class Kept { kF32, kBF16, kQ8, kFp8 };
 using Floats = std::vector<float>;
 
 float scale_of(size_t position) { return std::ldexp(1.0F, static_cast<int>(position % 3) - 6); }
 
-// x [positions, head_dim], rounded to what any of the three keeps as it is: whole numbers of at
-// most 7 bits, times a power of two for each position.
-Floats keepable(Floats x, size_t head_dim) {
+uint8_t fp8_code_of(float x) { return fp8_code(std::bit_cast<uint32_t>(x)); }
+
+// x [positions, head_dim], rounded to what is kept as it is: whole numbers of at most 7 bits, which
+// all but fp8 keep, or values of fp8; times a power of two for each position.
+Floats keepable(Floats x, size_t head_dim, Kept kept) {
   for (size_t i = 0; i < x.size(); ++i) {
     const float scale = scale_of(i / head_dim);
-    x[i] = std::clamp(std::nearbyint(x[i] / scale), -127.0F, 127.0F) * scale;
+    const float steps = x[i] / scale;
+    x[i] = scale * (kept == Kept::kFp8 ? fp8_value(fp8_code_of(steps))
+                                       : std::clamp(std::nearbyint(steps), -127.0F, 127.0F));
   }
   return x;
 }
@@ -293,9 +298,9 @@ Floats keepable(Floats x, size_t head_dim) {
 // Blocks of keys [head_dim, 32] and values [32, head_dim] of one KV head; what the case does not
 // see is not a number.
 struct Blocks {
-  explicit Blocks(const AttentionCase& c) : head_dim(static_cast<size_t>(c.head_dim)) {
-    keys = keepable(random_floats(static_cast<size_t>(c.last) * head_dim, 7), head_dim);
-    values = keepable(random_floats(static_cast<size_t>(c.last) * head_dim, 8), head_dim);
+  Blocks(const AttentionCase& c, Kept kept) : head_dim(static_cast<size_t>(c.head_dim)) {
+    keys = keepable(random_floats(static_cast<size_t>(c.last) * head_dim, 7), head_dim, kept);
+    values = keepable(random_floats(static_cast<size_t>(c.last) * head_dim, 8), head_dim, kept);
     const auto num_blocks = static_cast<size_t>(c.last + kKvBlockSize - 1) / kKvBlockSize;
     block_keys.assign(num_blocks * kKvBlockSize * head_dim, NAN);
     block_values = block_keys;
@@ -334,10 +339,12 @@ std::vector<std::byte> keep(std::span<const float> floats, size_t first, Kept ke
       scales[position] = NAN;
     } else {
       scales[position] = scale_of(first + position);
-      append(static_cast<int8_t>(floats[i] / scales[position]));
+      const float steps = floats[i] / scales[position];
+      append(kept == Kept::kFp8 ? fp8_code_of(steps)
+                                : static_cast<uint8_t>(static_cast<int8_t>(steps)));
     }
   }
-  if (kept == Kept::kQ8) append(scales);
+  if (kept == Kept::kQ8 || kept == Kept::kFp8) append(scales);
   return bytes;
 }
 
@@ -365,7 +372,8 @@ std::vector<float> attend(const KernelTable& kernels, const AttentionCase& c, co
     const auto values = keep(std::span(blocks.block_values).subspan(at, size), first, kept, false);
     args.keys = keys.data();
     args.values = values.data();
-    (kept == Kept::kQ8     ? kernels.attend_q8
+    (kept == Kept::kFp8    ? kernels.attend_fp8
+     : kept == Kept::kQ8   ? kernels.attend_q8
      : kept == Kept::kBF16 ? kernels.attend_bf16
                            : kernels.attend_f32)(args);
   }
@@ -376,7 +384,7 @@ std::vector<float> attend(const KernelTable& kernels, const AttentionCase& c, co
 }
 
 void expect_attention(const KernelTable& kernels, const AttentionCase& c, Kept kept) {
-  const Blocks blocks(c);
+  const Blocks blocks(c, kept);
   const auto q = random_floats(static_cast<size_t>(c.heads * c.head_dim), 9);
   const std::vector<float> got = attend(kernels, c, blocks, q, kept);
   const size_t width = blocks.head_dim;
@@ -417,7 +425,7 @@ void expect_attention(const KernelTable& kernels, const AttentionCase& c, Kept k
 }
 
 TEST_P(Kernels, AttendWithinRounding) {
-  for (const Kept kept : {Kept::kF32, Kept::kBF16, Kept::kQ8}) {
+  for (const Kept kept : {Kept::kF32, Kept::kBF16, Kept::kQ8, Kept::kFp8}) {
     for (const int heads : {1, 2, 3, 4, 5, 8, 11})
       expect_attention(kernels(), {heads, 64, 0, 77}, kept);
     for (const int width : {16, 48, 64, 80, 128, 256}) {

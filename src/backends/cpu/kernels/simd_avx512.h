@@ -45,6 +45,12 @@ static inline Vec load_i8(const int8_t* p) {
   return _mm512_cvtepi32_ps(
       _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
 }
+// e4m3 with its exponent and mantissa where f16 has them is 2^-8 of its value, subnormals too.
+static inline Vec load_fp8(const uint8_t* p) {
+  const __m256i wide = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  const __m256i mask = _mm256_set1_epi16(static_cast<int16_t>(0xBF80));
+  return mul(_mm512_cvtph_ps(_mm256_and_si256(_mm256_slli_epi16(wide, 7), mask)), set1(256.0F));
+}
 static inline Vec load_f16(const uint16_t* p) { return _mm512_cvtph_ps(load_half_bits(p)); }
 
 // v where first <= lane + offset < last, and `other` elsewhere.

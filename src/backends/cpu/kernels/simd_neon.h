@@ -47,6 +47,14 @@ static inline Vec load_i8(const int8_t* p) {
   const int16x8_t wide = vmovl_s8(vreinterpret_s8_s32(vdup_n_s32(bits)));
   return vcvtq_f32_s32(vmovl_s16(vget_low_s16(wide)));
 }
+// e4m3 with its exponent and mantissa where f16 has them is 2^-8 of its value, subnormals too.
+static inline Vec load_fp8(const uint8_t* p) {
+  uint32_t bits = 0;
+  __builtin_memcpy(&bits, p, sizeof(bits));
+  const int16x4_t wide = vget_low_s16(vmovl_s8(vreinterpret_s8_u32(vdup_n_u32(bits))));
+  const int16x4_t moved = vand_s16(vshl_n_s16(wide, 7), vdup_n_s16(static_cast<int16_t>(0xBF80)));
+  return vmulq_n_f32(vcvt_f32_f16(vreinterpret_f16_s16(moved)), 256.0F);
+}
 static inline Vec load_f16(const uint16_t* p) {
   return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)));
 }

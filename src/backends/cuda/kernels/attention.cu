@@ -25,38 +25,40 @@ struct Shared {
   bool is_last;
 };
 
-// 16 bytes of the cache as floats.
-template <bool kBf16>
+// 16 bytes of the cache as floats. scale: of fp8.
+template <KvType kType>
 struct Part {
-  static constexpr int kValues = kBf16 ? 8 : 4;
-  static __device__ __forceinline__ void load(const KvCacheView& cache, int64_t element,
+  static constexpr int kValues = 16 / kv_component_bytes(kType);
+  static __device__ __forceinline__ void load(const std::byte* at, float scale,
                                               float (&to)[kValues]) {
-    if constexpr (kBf16) {
-      const uint4 v = *reinterpret_cast<const uint4*>(
-          static_cast<const __nv_bfloat16*>(cache.memory) + element);
-      const uint32_t words[4] = {v.x, v.y, v.z, v.w};
+    const uint4 v = *reinterpret_cast<const uint4*>(at);
+    const uint32_t words[4] = {v.x, v.y, v.z, v.w};
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < 4; ++i) {
+      if constexpr (kType == KvType::kFp8) {
+        widen_four(words[i], scale, to + 4 * i);
+      } else if constexpr (kType == KvType::kBF16) {
         to[2 * i] = bf16_low(words[i]);
         to[2 * i + 1] = bf16_high(words[i]);
+      } else {
+        to[i] = __uint_as_float(words[i]);
       }
-    } else {
-      const float4 v =
-          *reinterpret_cast<const float4*>(static_cast<const float*>(cache.memory) + element);
-      to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
     }
   }
 };
 
 // Four components of a value.
-template <bool kBf16>
-__device__ __forceinline__ float4 load_four(const KvCacheView& cache, int64_t element) {
-  if constexpr (kBf16) {
-    const uint2 v =
-        *reinterpret_cast<const uint2*>(static_cast<const __nv_bfloat16*>(cache.memory) + element);
+template <KvType kType>
+__device__ __forceinline__ float4 load_four(const std::byte* at, float scale) {
+  if constexpr (kType == KvType::kFp8) {
+    float4 v;
+    widen_four(*reinterpret_cast<const uint32_t*>(at), scale, &v.x);
+    return v;
+  } else if constexpr (kType == KvType::kBF16) {
+    const uint2 v = *reinterpret_cast<const uint2*>(at);
     return make_float4(bf16_low(v.x), bf16_high(v.x), bf16_low(v.y), bf16_high(v.y));
   } else {
-    return *reinterpret_cast<const float4*>(static_cast<const float*>(cache.memory) + element);
+    return *reinterpret_cast<const float4*>(at);
   }
 }
 
@@ -89,7 +91,7 @@ struct Mixture {
   }
 };
 
-template <int kRows, bool kBf16>
+template <int kRows, KvType kType>
 struct Attention : TileWork {
   Shared<kRows>& shared;
 
@@ -112,16 +114,19 @@ struct Attention : TileWork {
 
   // Scores of a chunk's positions for every row.
   __device__ __forceinline__ void score(int chunk) {
-    using CachePart = Part<kBf16>;
+    using CachePart = Part<kType>;
     constexpr int kParts = kMostHeadDim / (CachePart::kValues * kQuad);
     const int position = chunk * kChunkPositions + thread / kQuad;
     const int quarter = thread % kQuad;
     float key[kParts][CachePart::kValues] = {};
     if (position <= last_position) {
+      const std::byte* head = head_at(0, position);
+      const float scale = kType == KvType::kFp8 ? scale_at(head, position) : 0;
 #pragma unroll
       for (int i = 0; i < kParts; ++i) {
         const int d = (i * kQuad + quarter) * CachePart::kValues;
-        if (d < args.cache.padded_dim) CachePart::load(args.cache, element(0, position, d), key[i]);
+        if (d >= args.cache.padded_dim) break;
+        CachePart::load(head + place<kType>(position, d), scale, key[i]);
       }
     }
 #pragma unroll 4
@@ -188,9 +193,11 @@ struct Attention : TileWork {
 #pragma unroll
     for (int i = 0; i < kGroupPositions; ++i) {
       const int position = chunk * kChunkPositions + group_index * kGroupPositions + i;
-      values[i] = position <= last_position && d < args.cache.padded_dim
-                      ? load_four<kBf16>(args.cache, element(1, position, d))
-                      : make_float4(0, 0, 0, 0);
+      values[i] = make_float4(0, 0, 0, 0);
+      if (position > last_position || d >= args.cache.padded_dim) continue;
+      const std::byte* head = head_at(1, position);
+      const float scale = kType == KvType::kFp8 ? scale_at(head, position) : 0;
+      values[i] = load_four<kType>(head + place<kType>(position, d), scale);
     }
   }
 
@@ -221,7 +228,7 @@ struct Attention : TileWork {
 };
 
 // Many queries: a block walks all the chunks of its tile; each warp mixes two rows.
-template <bool kBf16>
+template <KvType kType>
 __global__ void __launch_bounds__(kThreads)
     attend_whole_kernel(const __grid_constant__ AttentionArgs args) {
   constexpr int kRows = kManyQueryRows;
@@ -231,7 +238,7 @@ __global__ void __launch_bounds__(kThreads)
   wait_for_predecessors();
   // The longest first, so that the last blocks are short.
   const int index = static_cast<int>(gridDim.x - 1 - blockIdx.x);
-  Attention<kRows, kBf16> work(args, args.tiles[index], shared);
+  Attention<kRows, kType> work(args, args.tiles[index], shared);
   work.load_queries();
   Mixture mixtures[kRowsOfWarp];
   for (int chunk = work.first_position / kChunkPositions;
@@ -262,7 +269,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 // One query of each sequence: a block for each chunk, each warp mixes eight positions of every row.
-template <bool kBf16>
+template <KvType kType>
 __global__ void __launch_bounds__(kThreads)
     attend_split_kernel(const __grid_constant__ AttentionArgs args) {
   constexpr int kRows = kFewQueryRows;
@@ -271,15 +278,15 @@ __global__ void __launch_bounds__(kThreads)
   release_successors();
   wait_for_predecessors();
   const int chunk = static_cast<int>(blockIdx.x);
-  Attention<kRows, kBf16> work(args, args.tiles[blockIdx.z], shared);
+  Attention<kRows, kType> work(args, args.tiles[blockIdx.z], shared);
   const int first_chunk = work.first_position / kChunkPositions;
   const int last_chunk = work.last_position / kChunkPositions;
   if (chunk < first_chunk || chunk > last_chunk) return;
   work.load_queries();
   if (args.k != nullptr && chunk == last_chunk) {
-    for (int d = work.thread; d < args.head_dim; d += kThreads) {
-      work.store_new(d, work.new_pair(d));
-    }
+    NewPart<kType> part;
+    part.load(work);
+    part.store(work, [](int, int, float) {});
     __syncthreads();
   }
 
@@ -345,18 +352,27 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x == 0) args.counters[index] = 0;
 }
 
-}  // namespace
-
-void launch_attention(const AttentionArgs& args, const Launch& how) {
+template <KvType kType>
+void launch_over(const AttentionArgs& args, const Launch& how) {
   const auto heads = static_cast<unsigned>(args.cache.num_kv_heads);
   const auto tiles = static_cast<unsigned>(args.num_tiles);
   if (args.num_chunks > 0) {
-    launch(args.cache.is_bf16 ? attend_split_kernel<true> : attend_split_kernel<false>,
-           dim3(static_cast<unsigned>(args.num_chunks), heads, tiles), dim3(kThreads), 0, how,
-           args);
+    launch(attend_split_kernel<kType>, dim3(static_cast<unsigned>(args.num_chunks), heads, tiles),
+           dim3(kThreads), 0, how, args);
   } else {
-    launch(args.cache.is_bf16 ? attend_whole_kernel<true> : attend_whole_kernel<false>,
-           dim3(tiles, heads), dim3(kThreads), 0, how, args);
+    launch(attend_whole_kernel<kType>, dim3(tiles, heads), dim3(kThreads), 0, how, args);
+  }
+}
+
+}  // namespace
+
+void launch_attention(const AttentionArgs& args, const Launch& how) {
+  if (args.cache.type == KvType::kFp8) {
+    launch_over<KvType::kFp8>(args, how);
+  } else if (args.cache.type == KvType::kBF16) {
+    launch_over<KvType::kBF16>(args, how);
+  } else {
+    launch_over<KvType::kF32>(args, how);
   }
 }
 

@@ -58,13 +58,12 @@ struct AttentionArgs {
   int num_terms;
 };
 
-inline constexpr int kMostHeadDim = 128;
 inline constexpr int kPartialExtras = 4;  // Of a partial row, behind its values.
 
 // What a device must give a block for attention_bf16.cu, and whether that takes such a cache.
 int attention_bf16_shared_bytes();
 inline bool attends_on_tensor_cores(const KvCacheView& cache, int head_dim, int shared_bytes) {
-  return cache.is_bf16 && head_dim % kStepColumns == 0 &&
+  return cache.type != KvType::kF32 && head_dim % kStepColumns == 0 &&
          attention_bf16_shared_bytes() <= shared_bytes;
 }
 // Once, before the first launch.
@@ -74,7 +73,8 @@ void launch_attention_bf16(AttentionArgs args, const Launch& how);
 // The same of many queries by wgmma (compute capability 9.0), where the bits are the same.
 inline bool attends_by_wgmma(const KvCacheView& cache, int head_dim, int num_terms,
                              const DeviceLimits& device) {
-  return device.has_wgmma && cache.is_bf16 && num_terms == 1 && (head_dim == 64 || head_dim == 128);
+  return device.has_wgmma && cache.type != KvType::kF32 && num_terms == 1 &&
+         (head_dim == 64 || head_dim == 128);
 }
 void prepare_attention_wgmma();
 void launch_attention_wgmma(AttentionArgs args, const Launch& how);

@@ -1,9 +1,10 @@
-// Attention over a cache of bf16 on the tensor cores, as attention.h says: a block has a tile of
-// queries (as terms, see terms.h) and takes chunks of 64 positions. Each of its eight warps scores
-// eight positions, softens an eighth of the rows, and mixes sixteen components.
+// Attention over a cache of bf16 or fp8 on the tensor cores, as attention.h says: a block has a
+// tile of queries (as terms, see terms.h) and takes chunks of 64 positions. Each of its eight warps
+// scores eight positions, softens an eighth of the rows, and mixes sixteen components.
 //
-// Keys and values of a chunk come by cp.async; rows are 16 bytes longer than they need be, so that
-// neither the scores' reads nor ldmatrix meet in a bank.
+// Keys and values of a chunk come by cp.async, those of fp8 through registers, which widen them to
+// bf16; rows are 16 bytes longer than they need be, so that neither the scores' reads nor ldmatrix
+// meet in a bank.
 #pragma once
 
 #include "backends/cuda/kernels/attention_tile.cuh"
@@ -101,7 +102,6 @@ struct Attention : TileWork {
   // A chunk's keys or values up to position `end`, zeros behind it.
   __device__ __forceinline__ void copy_side(int chunk, int side, int end) {
     auto* to = side == 0 ? shared.keys : shared.values;
-    const auto* from = static_cast<const __nv_bfloat16*>(args.cache.memory);
     const int parts = args.head_dim / 8;  // 16 bytes each.
     for (int i = thread; i < kChunkPositions * parts; i += kAttentionThreads) {
       const int row = i % kChunkPositions;
@@ -109,16 +109,18 @@ struct Attention : TileWork {
       const int position = chunk * kChunkPositions + row;
       const bool wanted = position < end;
       copy_async(reinterpret_cast<uint4*>(&to[row][part * 8]),
-                 wanted ? from + element(side, position, part * 8) : from, wanted);
+                 wanted ? component<KvType::kBF16>(side, position, part * 8) : args.cache.memory,
+                 wanted);
     }
   }
 
-  // To the cache, and to where the chunk waits for it.
-  __device__ __forceinline__ void store_new(int d, float2 pair) {
-    TileWork::store_new(d, pair);
+  // The new key and value to the cache, and to where the chunk waits for them.
+  template <KvType kType>
+  __device__ __forceinline__ void store_new(const NewPart<kType>& part) {
     const int row = last_position % kChunkPositions;
-    shared.keys[row][d] = __float2bfloat16_rn(pair.x);
-    shared.values[row][d] = __float2bfloat16_rn(pair.y);
+    part.store(*this, [&](int side, int d, float x) {
+      (side == 0 ? shared.keys : shared.values)[row][d] = __float2bfloat16_rn(x);
+    });
   }
   static_assert(kMostHeadDim <= kAttentionThreads);
 
@@ -243,119 +245,62 @@ struct Attention : TileWork {
   }
 };
 
-// ---- One query of each sequence: a block takes one of its chunks
+// A chunk's keys or values on their way to shared memory: asked for up to position `end`, zeros
+// behind it, and received at the latest when no more than kPending asked for later are on theirs.
+template <KvType kType>
+struct Side {
+  template <typename Work>
+  __device__ __forceinline__ void ask(Work& work, int chunk, int side, int end) {
+    work.copy_side(chunk, side, end);
+    commit_copies();
+  }
+  template <int kPending, typename Work>
+  __device__ __forceinline__ void receive(Work&, int) const {
+    wait_for_copies<kPending>();
+  }
+};
 
-// Whether the query sees the chunk; then what is in the cache already is on its way.
-template <int kTerms>
-__device__ __forceinline__ bool begin_chunk(Attention<1, kTerms>& work, int chunk) {
-  const int position = work.last_position;
-  if (chunk < work.first_position / kChunkPositions || chunk > position / kChunkPositions) {
-    return false;
-  }
-  work.forget();
-  work.copy_side(chunk, 0, position);
-  work.copy_side(chunk, 1, position);
-  commit_copies();
-  return true;
-}
+// A thread has two runs of one position. Leaves out the row of a new key and value, which
+// Attention::store_new() writes.
+template <>
+struct Side<KvType::kFp8> {
+  static constexpr int kRunValues = 16;
+  static constexpr int kRunsAtOnce = kAttentionThreads / kChunkPositions;
+  static constexpr int kRuns = kMostHeadDim / kRunValues / kRunsAtOnce;
+  uint4 codes[kRuns];
+  float scale;
+  bool is_left_out;
 
-// Once the new key and value are there. The last block of `index`, the number of the tile and KV
-// head, joins what all have left.
-template <int kTerms>
-__device__ __forceinline__ void finish_chunk(Attention<1, kTerms>& work, int chunk, int64_t index) {
-  const AttentionArgs& args = work.args;
-  auto& shared = work.shared;
-  const int first_chunk = work.first_position / kChunkPositions;
-  const int last_chunk = work.last_position / kChunkPositions;
-  wait_for_copies<0>();
-  sync_attention();
-  // All that is read of the step is asked for before anything is stored.
-  const bool stores = chunk == last_chunk && work.thread < args.head_dim;
-  const float2 pair = stores ? work.new_pair(work.thread) : float2{};
-  work.load_queries();
-  if (stores) work.store_new(work.thread, pair);
-  sync_attention();
-  work.score(chunk);
-  sync_attention();
-  work.soften();
-  sync_attention();
-  AttentionSums<1, kTerms> sums[2];
-  if (work.mixes()) work.mix(sums);
-  const int row = work.lane() / 4;  // Of those that a tile has, in the lower half.
-  const int d = work.warp() * kStepColumns + work.lane() % 4 * 2;
-  float result[2][2] = {};
-  if (first_chunk == last_chunk) {
-    if (!work.mixes()) return;
+  template <typename Work>
+  __device__ __forceinline__ void ask(Work& work, int chunk, int side, int end) {
+    const int position = chunk * kChunkPositions + work.thread % kChunkPositions;
+    is_left_out = work.args.k != nullptr && position == work.last_position;
+    scale = 0;
 #pragma unroll
-    for (int n = 0; n < 2; ++n) {
+    for (uint4& run : codes) run = make_uint4(0, 0, 0, 0);
+    if (position >= end) return;
+    const std::byte* head = work.head_at(side, position);
+    scale = work.scale_at(head, position);
 #pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        result[n][i] = joined(shared.ours[row], 0, shared.theirs[row], sums[n].of[0].total[i]);
-      }
-      work.store(row, d + n * 8, result[n][0], result[n][1]);
+    for (int i = 0; i < kRuns; ++i) {
+      const int d = (i * kRunsAtOnce + work.thread / kChunkPositions) * kRunValues;
+      if (d >= work.args.head_dim) break;
+      const int place = work.template place<KvType::kFp8>(position, d);
+      codes[i] = __ldcg(reinterpret_cast<const uint4*>(head + place));
     }
-    return;
   }
-
-  // [chunk][row][values, largest, sum]
-  const int floats = args.cache.padded_dim + kPartialExtras;
-  float* partial = args.partial + index * args.num_chunks * kFewQueryRows * floats;
-  const bool has_row = row < kFewQueryRows;
-  if (has_row) {
-    float* to = partial + (int64_t{chunk} * kFewQueryRows + row) * floats;
-    if (work.mixes()) {
+  template <int kPending, typename Work>
+  __device__ __forceinline__ void receive(Work& work, int side) const {
+    if (is_left_out) return;
+    auto* row = (side == 0 ? work.shared.keys : work.shared.values)[work.thread % kChunkPositions];
 #pragma unroll
-      for (int n = 0; n < 2; ++n) {
-        *reinterpret_cast<float2*>(to + d + n * 8) =
-            make_float2(sums[n].of[0].total[0], sums[n].of[0].total[1]);
-      }
+    for (int i = 0; i < kRuns; ++i) {
+      const int d = (i * kRunsAtOnce + work.thread / kChunkPositions) * kRunValues;
+      if (d >= work.args.head_dim) break;
+      auto* to = reinterpret_cast<uint4*>(row + d);
+      widen_fp8(codes[i], scale, to[0], to[1]);
     }
-    if (work.warp() == 0 && work.lane() % 4 == 0) {
-      to[args.cache.padded_dim] = shared.largest[row];
-      to[args.cache.padded_dim + 1] = shared.sum[row];
-    }
-    __threadfence();
   }
-  sync_attention();
-  if (threadIdx.x == 0) {
-    shared.is_last = atomicAdd(&args.counters[index], 1) == last_chunk - first_chunk;
-  }
-  if (threadIdx.x < kFewQueryRows) {
-    shared.joined_largest[threadIdx.x] = -INFINITY;
-    shared.joined_sum[threadIdx.x] = 0;
-  }
-  sync_attention();
-  if (!shared.is_last) return;
-  __threadfence();
-  if (has_row && work.mixes()) {
-    // Each lane for itself, so that nobody waits for anybody.
-    float largest = -INFINITY, sum = 0;
-#pragma unroll 4
-    for (int i = first_chunk; i <= last_chunk; ++i) {
-      const float* from = partial + (int64_t{i} * kFewQueryRows + row) * floats;
-      const float2 first = __ldcg(reinterpret_cast<const float2*>(from + d));
-      const float2 second = __ldcg(reinterpret_cast<const float2*>(from + d + 8));
-      const float chunk_largest = __ldcg(from + args.cache.padded_dim);
-      const float chunk_sum = __ldcg(from + args.cache.padded_dim + 1);
-      if (chunk_sum == 0) continue;
-      const float after = fmaxf(largest, chunk_largest);
-      const float ours = power_of_two(__fsub_rn(largest, after));
-      const float theirs = power_of_two(__fsub_rn(chunk_largest, after));
-      sum = __fmaf_rn(chunk_sum, theirs, __fmul_rn(sum, ours));
-      largest = after;
-      result[0][0] = joined(ours, result[0][0], theirs, first.x);
-      result[0][1] = joined(ours, result[0][1], theirs, first.y);
-      result[1][0] = joined(ours, result[1][0], theirs, second.x);
-      result[1][1] = joined(ours, result[1][1], theirs, second.y);
-    }
-    if (work.warp() == 0 && work.lane() % 4 == 0) shared.joined_sum[row] = sum;
-  }
-  sync_attention();
-  if (has_row && work.mixes()) {
-#pragma unroll
-    for (int n = 0; n < 2; ++n) work.store(row, d + n * 8, result[n][0], result[n][1]);
-  }
-  if (threadIdx.x == 0) args.counters[index] = 0;
-}
+};
 
 }  // namespace trtmc::cuda

@@ -48,12 +48,25 @@ struct TileWork {
   __device__ __forceinline__ int lane() const { return thread % static_cast<int>(kWarp); }
   __device__ __forceinline__ int warp() const { return thread / static_cast<int>(kWarp); }
 
-  // Where a component of a position's key (side 0) or value (side 1) lies in the cache.
-  __device__ __forceinline__ int64_t element(int side, int position, int d) const {
+  // Where the keys (side 0) or values (side 1) of a position's block begin in the cache.
+  __device__ __forceinline__ std::byte* head_at(int side, int position) const {
     const int block = args.block_tables[int64_t{tile.sequence} * args.table_stride +
                                         position / KvCacheView::kBlockSize];
-    return args.cache.head_start(block, args.layer, side, kv_head) +
-           args.cache.place(position % KvCacheView::kBlockSize, d);
+    return args.cache.head(block, args.layer, side, kv_head);
+  }
+  // Where a component of a position lies from there.
+  template <KvType kType>
+  __device__ __forceinline__ int place(int position, int d) const {
+    return args.cache.place<kType>(position % KvCacheView::kBlockSize, d);
+  }
+  template <KvType kType>
+  __device__ __forceinline__ std::byte* component(int side, int position, int d) const {
+    return head_at(side, position) + place<kType>(position, d);
+  }
+  // Of fp8. `head`: head_at() it.
+  __device__ __forceinline__ float scale_at(const std::byte* head, int position) const {
+    const int place = args.cache.scale_place(position % KvCacheView::kBlockSize);
+    return __ldcg(reinterpret_cast<const float*>(head + place));
   }
 
   // Fills `rows`, of which the tile has `most` at most, by all of the block's `threads`. Reads
@@ -94,15 +107,10 @@ struct TileWork {
     return turned(head, d, rows.position[row]);
   }
 
-  // Component `d` of the key and value of the step's only token of this sequence.
-  __device__ __forceinline__ float2 new_pair(int d) const {
+  // Component `d` of the key or value of the step's only token of this sequence.
+  __device__ __forceinline__ float new_component(int side, int d) const {
     const int64_t start = tile.first_token * args.stride + int64_t{kv_head} * args.head_dim;
-    return make_float2(turned(args.k + start, d, last_position), args.v[start + d]);
-  }
-  // To the cache.
-  __device__ __forceinline__ void store_new(int d, float2 pair) const {
-    store_kv(args.cache, element(0, last_position, d), pair.x);
-    store_kv(args.cache, element(1, last_position, d), pair.y);
+    return side == 0 ? turned(args.k + start, d, last_position) : args.v[start + d];
   }
 
   __device__ __forceinline__ bool sees(int own, int position) const {
@@ -111,6 +119,53 @@ struct TileWork {
   // `scaled` product of a query at `own` with the key at `position`, or minus infinity.
   __device__ __forceinline__ float score_of(int own, int position, float product) const {
     return sees(own, position) ? __fmul_rn(product, args.scale) : -INFINITY;
+  }
+};
+
+// What a thread has of that key and value, on its way from the step to the cache: one component of
+// both.
+template <KvType kType>
+struct NewPart {
+  float key = 0, value = 0;
+
+  __device__ __forceinline__ void load(const TileWork& work) {
+    if (work.thread >= work.args.head_dim) return;
+    key = work.new_component(0, work.thread);
+    value = work.new_component(1, work.thread);
+  }
+  // sink(side, d, x): what is kept.
+  template <typename Sink>
+  __device__ __forceinline__ void store(const TileWork& work, Sink sink) const {
+    const int d = work.thread;
+    if (d >= work.args.head_dim) return;
+    store_kv<kType>(work.component<kType>(0, work.last_position, d), key);
+    store_kv<kType>(work.component<kType>(1, work.last_position, d), value);
+    sink(0, d, key);
+    sink(1, d, value);
+  }
+};
+
+// Of fp8 the first warp has the key and the second the value.
+template <>
+struct NewPart<KvType::kFp8> {
+  float x[kHeadParts] = {};
+
+  __device__ __forceinline__ void load(const TileWork& work) {
+    const int side = work.warp();
+    if (side > 1) return;
+#pragma unroll
+    for (int i = 0; i < kHeadParts; ++i) {
+      const int d = i * static_cast<int>(kWarp) + work.lane();
+      if (d < work.args.head_dim) x[i] = work.new_component(side, d);
+    }
+  }
+  template <typename Sink>
+  __device__ __forceinline__ void store(const TileWork& work, Sink sink) const {
+    const int side = work.warp();
+    if (side > 1) return;
+    store_fp8(work.args.cache, work.head_at(side, work.last_position),
+              work.last_position % KvCacheView::kBlockSize, work.args.head_dim, work.lane(), x,
+              [&](int d, float value) { sink(side, d, value); });
   }
 };
 

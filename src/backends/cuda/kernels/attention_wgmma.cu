@@ -1,102 +1,25 @@
-// Attention of many queries over a cache of bf16 by wgmma, as attention.h says, with one term. A
-// block has 128 rows of queries, 64 a warp group, and walks the chunks of 64
-// positions; one warp group fetches them ahead (bulk copies that barriers count). Scores stay in
+// Attention of many queries over a cache of bf16 or fp8 by wgmma, as attention.h says, with one
+// term. A block has 128 rows of queries, 64 a warp group, and walks the chunks of 64 positions; one
+// warp group fetches them ahead: bf16 by bulk copies that barriers count, fp8 through its
+// registers, which widen it to what a cache of bf16 would have there. That takes no memory and, of
+// one block, a fifth of the traffic of widening a sequence in memory first. Scores stay in
 // registers and become, as they lie there, the left side of the product with the values. While one
 // group works on its scores, the tensor core works for the other.
 //
 // Sums, maxima and joins are those of attention_bf16.cu, in the same order: a lane has of a row the
 // columns 8 j + 2 t and + 1, there lane 4 j + t had them.
-#include "backends/cuda/kernels/attention.h"
-#include "backends/cuda/kernels/attention_tile.cuh"
-#include "backends/cuda/kernels/hopper.cuh"
+#include "backends/cuda/kernels/attention_stages.cuh"
 
 namespace trtmc::cuda {
 namespace {
 
-constexpr int kGroups = 2;
-constexpr int kGroupThreads = 128;
-constexpr int kConsumers = kGroups * kGroupThreads;
-constexpr int kThreads = kConsumers + kGroupThreads;
-constexpr int kConsumerWarps = kConsumers / static_cast<int>(kWarp);
-constexpr int kGroupRows = 64;
-constexpr int kStages = 3;
-[[maybe_unused]] constexpr int kPieceBytes = 16;  // Eight components of a position.
-constexpr int kBlocks = kChunkPositions / KvCacheView::kBlockSize;
-[[maybe_unused]] constexpr int kSpareRegisters = 24, kTakenRegisters = 240;
-static_assert(kGroups * kGroupRows == kManyWgmmaQueryRows);
-
-template <int kHeadDim>
-struct Stages {
-  static constexpr int kPieces = kHeadDim / 8;
-  struct Stage {
-    uint4 keys[kPieces][kChunkPositions];
-    uint4 values[kBlocks][kPieces][KvCacheView::kBlockSize];
-  };
-  Stage stage[kStages];
-  // Of each warp, as it takes them. In registers that outlive the loop they would crowd the sums,
-  // and ptxas 13.0 was seen to take them for others where half as many were needed.
-  uint4 queries[kConsumerWarps][kHeadDim / kStepColumns][kWarp];
-};
+// Registers of the threads that fetch and of those that multiply.
+template <KvType kType>
+constexpr int kSpareRegisters = kType == KvType::kFp8 ? 56 : 24;
+template <KvType kType>
+constexpr int kTakenRegisters = kType == KvType::kFp8 ? 224 : 240;
 
 #ifdef TRTMC_HAS_WGMMA
-
-struct Barriers {
-  uint64_t keys[kStages], values[kStages], empty[kStages];
-};
-
-// A chunk's stage, and how often its barriers have turned.
-struct Place {
-  int stage = 0;
-  int parity = 0;
-  __device__ __forceinline__ void advance() {
-    if (++stage == kStages) {
-      stage = 0;
-      parity ^= 1;
-    }
-  }
-};
-
-// One of the four warps that fetch: a quarter of each chunk's pieces.
-template <int kHeadDim>
-__device__ __forceinline__ void fetch(const TileWork& work, Stages<kHeadDim>& stages,
-                                      Barriers& barriers, int first_chunk, int last_chunk,
-                                      int warp) {
-  using Of = Stages<kHeadDim>;
-  constexpr int kShare = Of::kPieces / 4;
-  constexpr int kBlockSize = KvCacheView::kBlockSize;
-  const auto* cache = static_cast<const __nv_bfloat16*>(work.args.cache.memory);
-  Place place;
-  for (int chunk = first_chunk; chunk <= last_chunk; ++chunk) {
-    auto& stage = stages.stage[place.stage];
-    wait_for(&barriers.empty[place.stage], place.parity ^ 1);
-    const auto from = [&](int side, int block) {
-      return cache +
-             work.element(side, chunk * kChunkPositions + block * kBlockSize, warp * kShare * 8);
-    };
-    // Blocks behind the last position need not exist.
-    const int blocks = min(kBlocks, work.last_position / kBlockSize + 1 - chunk * kBlocks);
-    const int bytes = blocks * kShare * kBlockSize * kPieceBytes;
-    arrive_expecting(&barriers.keys[place.stage], bytes);
-#pragma unroll
-    for (int block = 0; block < kBlocks; ++block) {
-      if (block >= blocks) break;
-      const auto* keys = from(0, block);
-#pragma unroll
-      for (int i = 0; i < kShare; ++i) {
-        copy_bulk(&stage.keys[warp * kShare + i][block * kBlockSize], keys + i * kBlockSize * 8,
-                  kBlockSize * kPieceBytes, &barriers.keys[place.stage]);
-      }
-    }
-    arrive_expecting(&barriers.values[place.stage], bytes);
-#pragma unroll
-    for (int block = 0; block < kBlocks; ++block) {
-      if (block >= blocks) break;
-      copy_bulk(stage.values[block][warp * kShare], from(1, block),
-                kShare * kBlockSize * kPieceBytes, &barriers.values[place.stage]);
-    }
-    place.advance();
-  }
-}
 
 // Two of the rows of a lane: 2 sides, g and g + 8 of its warp's sixteen.
 struct Row {
@@ -106,7 +29,7 @@ struct Row {
   float sum = 0;
 };
 
-template <int kHeadDim>
+template <KvType kType, int kHeadDim>
 struct Consumer {
   static constexpr int kSteps = kHeadDim / kStepColumns;
   static constexpr int kScores = kChunkPositions / 2;
@@ -298,7 +221,7 @@ struct Consumer {
       receive(scores);
       soften(scores, weights, ours, theirs, chunk);
       wait_for(&barriers.values[place.stage], place.parity);
-      if (chunk == last_chunk) clear_end(place, end, thread);
+      if (kType == KvType::kBF16 && chunk == last_chunk) clear_end(place, end, thread);
       start_mixture(mixed, weights, place);
       wait_for_products<0>();
       receive(mixed);
@@ -317,7 +240,7 @@ struct Consumer {
 
 #endif
 
-template <int kHeadDim>
+template <KvType kType, int kHeadDim>
 __global__ void __launch_bounds__(kThreads, 1)
     attend_wgmma_kernel(const __grid_constant__ AttentionArgs args) {
 #ifdef TRTMC_HAS_WGMMA
@@ -346,14 +269,16 @@ __global__ void __launch_bounds__(kThreads, 1)
   const int first_chunk = work.first_position / kChunkPositions;
   const int last_chunk = work.last_position / kChunkPositions;
   if (thread >= kConsumers) {
-    give_registers<kSpareRegisters>();
-    if (thread % kWarpThreads == 0) {
+    give_registers<kSpareRegisters<kType>>();
+    if constexpr (kType == KvType::kFp8) {
+      fetch_fp8<kHeadDim>(work, stages, barriers, first_chunk, last_chunk, thread - kConsumers);
+    } else if (thread % kWarpThreads == 0) {
       fetch<kHeadDim>(work, stages, barriers, first_chunk, last_chunk,
                       (thread - kConsumers) / kWarpThreads);
     }
   } else {
-    take_registers<kTakenRegisters>();
-    Consumer<kHeadDim> consumer{
+    take_registers<kTakenRegisters<kType>>();
+    Consumer<kType, kHeadDim> consumer{
         work, stages, barriers, {}, stages.queries[thread / kWarpThreads], thread % kWarpThreads};
 #pragma unroll
     for (int side = 0; side < 2; ++side) {
@@ -372,8 +297,13 @@ __global__ void __launch_bounds__(kThreads, 1)
 
 using Kernel = void (*)(AttentionArgs);
 
-Kernel kernel_of(int head_dim) {
-  return head_dim == 64 ? attend_wgmma_kernel<64> : attend_wgmma_kernel<128>;
+template <KvType kType>
+Kernel kernel_over(int head_dim) {
+  return head_dim == 64 ? attend_wgmma_kernel<kType, 64> : attend_wgmma_kernel<kType, 128>;
+}
+Kernel kernel_of(KvType type, int head_dim) {
+  return type == KvType::kFp8 ? kernel_over<KvType::kFp8>(head_dim)
+                              : kernel_over<KvType::kBF16>(head_dim);
 }
 size_t shared_bytes(int head_dim) {
   return head_dim == 64 ? sizeof(Stages<64>) : sizeof(Stages<128>);
@@ -384,15 +314,17 @@ size_t shared_bytes(int head_dim) {
 void launch_attention_wgmma(AttentionArgs args, const Launch& how) {
   args.scale *= kLog2E;
   launch(
-      kernel_of(args.head_dim),
+      kernel_of(args.cache.type, args.head_dim),
       dim3(static_cast<unsigned>(args.num_tiles), static_cast<unsigned>(args.cache.num_kv_heads)),
       dim3(kThreads), shared_bytes(args.head_dim), how, args);
 }
 
 void prepare_attention_wgmma() {
-  for (const int head_dim : {64, 128}) {
-    cudaFuncSetAttribute(kernel_of(head_dim), cudaFuncAttributeMaxDynamicSharedMemorySize,
-                         static_cast<int>(shared_bytes(head_dim)));
+  for (const KvType type : {KvType::kBF16, KvType::kFp8}) {
+    for (const int head_dim : {64, 128}) {
+      cudaFuncSetAttribute(kernel_of(type, head_dim), cudaFuncAttributeMaxDynamicSharedMemorySize,
+                           static_cast<int>(shared_bytes(head_dim)));
+    }
   }
 }
 
