@@ -68,7 +68,7 @@ class SampleCases {
     const auto strew = [&](float value, int times) {
       for (int i = 0; i < times; ++i) of[static_cast<size_t>(token())] = value;
     };
-    switch (random_() % 12) {
+    switch (random_() % 13) {
       case 0:
         std::ranges::fill(of, 1.5F);
         break;
@@ -96,6 +96,10 @@ class SampleCases {
         break;
       case 8:
         std::ranges::fill(of, kNan);
+        break;
+      case 9:  // The edge of a nucleus is among equals that are far less likely than the first.
+        std::ranges::fill(of, -9.7F);
+        strew(0, 1);
         break;
       default:
         break;

@@ -100,6 +100,29 @@ void expect_same_bits(const Sampled& device, const Sampled& host) {
   }
 }
 
+// What the filters of a job left, of which it draws one token.
+std::vector<TokenId> left_tokens(const SampleJob& job, const SampleState& state) {
+  const float* scores = job.scores != nullptr ? job.scores : job.logits;
+  const float highest = score_of_key(static_cast<uint32_t>(state.best >> 32));
+  const MassScale scale{finite_score(highest), job.exponents_per_score, job.mass_bits};
+  const uint32_t edge = job.top_p < 1 ? state.edge_key : state.kth_key;
+  uint64_t at_edge = job.top_p < 1 ? state.edge_kept : ~uint64_t{0};
+  std::vector<TokenId> tokens;
+  for (TokenId token = 0; token < job.vocab_size; ++token) {
+    const uint32_t key = score_key(scores[token]);
+    if (key == 0 || key < edge || (key == edge && at_edge == 0)) continue;
+    if (key == edge) --at_edge;
+    if (mass_of(scores[token], scale) >= job.least_mass) tokens.push_back(token);
+  }
+  return tokens;
+}
+
+std::vector<TokenId> left_tokens(const SampleCase& of) {
+  std::vector<TokenId> tokens;
+  for (const auto& left : sampling_distribution(of.logits, of.row(0))) tokens.push_back(left.token);
+  return tokens;
+}
+
 // Samples until a batch is full, and runs it; how many rows the device answered.
 int compare_batch(SampleCases& cases, HostDevice& device, int vocab_size) {
   SampleBatch batch(vocab_size, device.memory());
@@ -112,9 +135,11 @@ int compare_batch(SampleCases& cases, HostDevice& device, int vocab_size) {
     taken.push_back(std::move(of));
   }
   device.run(batch);
-  int answered = 0;
+  int answered = 0, job = -1;
   for (int i = 0; i < batch.num_rows(); ++i) {
     const SampleCase& of = *taken[static_cast<size_t>(i)];
+    const int own = ++job;
+    if (of.top_logprobs >= 0) ++job;
     const SampleRow row = of.row(i);
     const Sampled host = sample_token(of.logits, row);
     Sampled sampled;
@@ -124,6 +149,9 @@ int compare_batch(SampleCases& cases, HostDevice& device, int vocab_size) {
                                     << " top_k " << of.params.top_k << " top_p " << of.params.top_p
                                     << " min_p " << of.params.min_p << " top " << of.top_logprobs);
     expect_same_bits(sampled, host);
+    if (of.params.temperature > 0) {
+      EXPECT_EQ(left_tokens(batch.device_jobs()[own], batch.device_states()[own]), left_tokens(of));
+    }
     if (testing::Test::HasFailure()) break;
   }
   return answered;
