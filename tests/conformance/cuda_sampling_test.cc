@@ -5,8 +5,7 @@
 #ifdef TRTMC_CUDA
 #include <bit>
 
-#include "backends/cuda/check_cuda.h"
-#include "backends/cuda/cuda_executor.h"
+#include "backends/cuda/cuda_device.h"
 #include "backends/cuda/cuda_logits.h"
 #include "backends/host_logits.h"
 #include "tests/support/sample_cases.h"
@@ -15,16 +14,7 @@ namespace trtmc {
 namespace {
 
 using cuda::check_cuda;
-
-class Stream {
- public:
-  Stream() { check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream"); }
-  ~Stream() { cudaStreamDestroy(stream_); }
-  cudaStream_t get() const { return stream_; }
-
- private:
-  cudaStream_t stream_ = nullptr;
-};
+using cuda::Stream;
 
 class CudaSampling : public testing::TestWithParam<int> {
  protected:
