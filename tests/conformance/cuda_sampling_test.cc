@@ -44,6 +44,8 @@ class CudaSampling : public testing::TestWithParam<int> {
                             logits.size() * sizeof(float), cudaMemcpyHostToDevice),
                  "rows");
     }
+    // A copy may return before the device has it all, and the sampler's stream waits for no other.
+    check_cuda(cudaDeviceSynchronize(), "rows");
     return {device_.data(), stride(), static_cast<int>(cases.size()),
             vocab_size(),   {},       sampler_.get()};
   }
