@@ -18,25 +18,25 @@ class TensorRtBackend final : public Backend {
   std::optional<std::string> unavailable() const override {
     // Asked before TensorRT is: without a device it was seen to hand out objects that are none.
     if (auto reason = cuda::refusal(cuda::probe_device())) return reason;
-    if (!opened_library().library) return opened_library().trouble;
+    if (!opened_library().nvinfer) return opened_library().trouble;
     return std::nullopt;
   }
 
   std::string description() const override {
-    if (!opened_library().library) return opened_library().trouble;
+    if (!opened_library().nvinfer) return opened_library().trouble;
     const cuda::DeviceProbe probe = cuda::probe_device();
     return fmt::format("TensorRT {} on {}, compute capability {}.{}",
-                       version_name(opened_library().library->version()), probe.name,
+                       version_name(opened_library().nvinfer->version()), probe.name,
                        probe.architecture / 10, probe.architecture % 10);
   }
 
   // A route that takes anything is always there; what is asked for decides between them at load.
   std::optional<std::string> unsupported(const Manifest& manifest) const override {
-    if (!opened_library().library) return opened_library().trouble;
+    if (!opened_library().nvinfer) return opened_library().trouble;
     RouteQuestion question;
     question.spec = manifest.spec;
     question.quantization = manifest.quantization;
-    question.version = opened_library().library->known_version();
+    question.version = opened_library().nvinfer->known_version();
     const RouteDecision decision = choose_decoder_route(question);
     if (decision.taken()) return std::nullopt;
     return "no route through TensorRT: " + decision.refusal();
@@ -46,7 +46,7 @@ class TensorRtBackend final : public Backend {
                                  const ExecutorOptions& options) const override {
     if (const auto reason = unavailable()) throw Error(ErrorCode::kUnsupported, *reason);
     const PlanCache cache(plan_folder(process_environment));
-    return make_trt_executor(*opened_library().library, bundle, options, cache);
+    return make_trt_executor(*opened_library().nvinfer, bundle, options, cache);
   }
 };
 

@@ -46,7 +46,7 @@ class NvInferLibrary {
 
 // The one of this process, or why there is none.
 struct OpenedLibrary {
-  std::optional<NvInferLibrary> library;
+  std::optional<NvInferLibrary> nvinfer;
   std::string trouble;
 };
 const OpenedLibrary& opened_library();

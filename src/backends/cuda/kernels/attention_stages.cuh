@@ -37,18 +37,7 @@ struct Stages {
 struct Barriers {
   uint64_t keys[kStages], values[kStages], empty[kStages];
 };
-
-// A chunk's stage, and how often its barriers have turned.
-struct Place {
-  int stage = 0;
-  int parity = 0;
-  __device__ __forceinline__ void advance() {
-    if (++stage == kStages) {
-      stage = 0;
-      parity ^= 1;
-    }
-  }
-};
+using Place = RingPlace<kStages>;
 
 // One of the four warps that fetch bf16, by its first thread: a quarter of each chunk's pieces.
 template <int kHeadDim>

@@ -48,6 +48,19 @@ __device__ __forceinline__ void wait_for(uint64_t* barrier, int parity) {
 #endif
 }
 
+// In a ring of stages with barriers of their own: whose turn it is, and the parity of its phase.
+template <int kStages>
+struct RingPlace {
+  int stage = 0;
+  int parity = 0;
+  __device__ __forceinline__ void advance() {
+    if (++stage == kStages) {
+      stage = 0;
+      parity ^= 1;
+    }
+  }
+};
+
 #if __CUDA_ARCH__ >= 900
 
 // Arrives, and the phase lasts until so many bytes more have come.

@@ -65,19 +65,6 @@ struct Shape {
 
 #ifdef TRTMC_HAS_WGMMA
 
-// Which stage is next, and how often its barriers have turned.
-template <int kStages>
-struct Place {
-  int stage = 0;
-  int parity = 0;
-  __device__ __forceinline__ void advance() {
-    if (++stage == kStages) {
-      stage = 0;
-      parity ^= 1;
-    }
-  }
-};
-
 // A block's share of the work: steps [first_step, last_step) of a tile.
 struct Tile {
   int first_panel, first_token;
@@ -139,7 +126,7 @@ template <typename Of>
 __device__ __forceinline__ void fetch(const WgmmaArgs& args, const Producer<Of>& producer,
                                       uint64_t* empty, int first_tile, int num_tiles,
                                       int tile_distance, int rank) {
-  Place<Of::kStages> place;
+  RingPlace<Of::kStages> place;
   const Tile first = tile_of<Of>(args, first_tile, rank);
   const int ahead = min(Of::kStages, (first.last_step - first.first_step) / Of::kStageSteps);
   for (int i = 0; i < ahead; ++i) {
@@ -171,7 +158,7 @@ struct Consumer {
   const typename Of::Stage* stages;
   uint64_t* full;
   uint64_t* empty;
-  Place<Of::kStages> place;
+  RingPlace<Of::kStages> place;
   int group, warp, lane;
 
   __device__ __forceinline__ void load(uint4 (&a)[kUnitSteps], int unit) const {
