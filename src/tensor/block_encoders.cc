@@ -320,7 +320,8 @@ static inline IntVec q8_code(Vec value, Vec scale) {
 }
 
 // Four columns of a row are the bytes of one number.
-void q8_codes(const WeightBlock& block, const float* scales, uint8_t* codes) {
+void q8_codes(const WeightBlock& block, const float* scales,
+              uint8_t (*codes)[kBlockRows][kQuadColumns]) {
   for (int first = 0; first < kBlockRows; first += kLanes) {
     Vec scale;
     __builtin_memcpy(&scale, scales + first, sizeof(scale));
@@ -331,7 +332,7 @@ void q8_codes(const WeightBlock& block, const float* scales, uint8_t* codes) {
         __builtin_memcpy(&v, &block.values[quad * kQuadColumns + i][first], sizeof(v));
         bytes |= q8_code(v, scale) << (8 * i);
       }
-      __builtin_memcpy(codes + (quad * kBlockRows + first) * kQuadColumns, &bytes, sizeof(bytes));
+      __builtin_memcpy(codes[quad][first], &bytes, sizeof(bytes));
     }
   }
 }

@@ -45,7 +45,8 @@ struct BlockEncoders {
   void (*largest)(const WeightBlock& block, float* out);
   // The nearest codes to value / scale, ties to even. scales: [kBlockRows], none 0. codes:
   // [kQuadsPerBlock][kBlockRows][kQuadColumns].
-  void (*q8_codes)(const WeightBlock& block, const float* scales, uint8_t* codes);
+  void (*q8_codes)(const WeightBlock& block, const float* scales,
+                   uint8_t (*codes)[kBlockRows][kQuadColumns]);
   BlockSearch q4;
   BlockSearch q6;
 };

@@ -15,8 +15,8 @@ constexpr float kMostQ8Code = 127;
 
 // The encoders of this machine.
 const BlockEncoders& encoders() {
-  static const BlockEncoders& kBest = *runnable_encoders(0);
-  return kBest;
+  static const BlockEncoders* const kBest = runnable_encoders(0);
+  return *kBest;
 }
 
 // Columns [first, first + 32) of a panel, row beside row. What the matrix doesn't have is zero.
@@ -44,7 +44,7 @@ void encode(const WeightBlock& block, int which, Q8Group& group) {
     // Every code is that of 0 then.
     if (scales[row] == 0) scales[row] = kMaxQuantizedMagnitude;
   }
-  encoders().q8_codes(block, scales, &group.codes[which * kQuadsPerBlock][0][0]);
+  encoders().q8_codes(block, scales, &group.codes[which == 0 ? 0 : kQuadsPerBlock]);
 }
 
 // Searches a block, and writes its scales and shifts.

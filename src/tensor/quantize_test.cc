@@ -320,9 +320,9 @@ std::vector<uint8_t> q8_codes(const BlockEncoders& encoders, const WeightBlock& 
   float scales[kBlockRows];
   encoders.largest(block, scales);
   for (float& scale : scales) scale /= 130;  // So that the largest lie beyond the last code.
-  std::vector<uint8_t> codes(sizeof(Q8Group::codes) / 2);
-  encoders.q8_codes(block, scales, codes.data());
-  return codes;
+  uint8_t codes[kQuadsPerBlock][kBlockRows][kQuadColumns];
+  encoders.q8_codes(block, scales, codes);
+  return {&codes[0][0][0], &codes[0][0][0] + sizeof(codes)};
 }
 
 TEST(Quantize, EveryEncoderGivesTheSameBits) {
