@@ -5,6 +5,7 @@ import pathlib
 import re
 import sys
 
+import onnx_routes
 import packed
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -18,6 +19,7 @@ THRESHOLDS = {
                  "continuation_edit_distance"],
     "bfloat16_kv": ["noise_factor", "relative_l2"],
 }
+ONNX_THRESHOLDS = ["continuation_edit_distance", "chat_edit_distance", "logprob_difference"]
 
 
 def sha256(path):
@@ -127,6 +129,15 @@ def validate_checkpoint(manifest, where, errors):
             check(errors, there and sha256(folder / name) == digest, f"{where}: {name} is missing or another file")
 
 
+def validate_thresholds(thresholds, names, where, errors):
+    complaint = keys_complaint(thresholds, names, where)
+    if complaint:
+        errors.append(complaint)
+        return
+    for name, value in thresholds.items():
+        check(errors, is_number(value), f"{where}.{name}: a number expected")
+
+
 def validate_goldens(manifest, path, where, errors):
     goldens = manifest["goldens"]
     if goldens != "live":
@@ -146,21 +157,23 @@ def validate_manifest(path, descriptors, errors):
     manifest = json.loads(path.read_text())
     complaints = [keys_complaint(manifest, [
         "format", "case", "hub_id", "revision", "checkpoint", "family", "strategy", "precision", "context", "oracle",
-        "contract", "prompt", "goldens", "thresholds"], where)]
+        "contract", "prompt", "goldens", "thresholds", "onnx"], where)]
     if not complaints[0]:
         complaints += [
             keys_complaint(manifest["precision"], ["weights", "activations", "kv"], f"{where}: precision"),
             keys_complaint(manifest["oracle"], ["transformers", "torch", "device", "made_by"], f"{where}: oracle"),
-            keys_complaint(manifest["thresholds"], list(THRESHOLDS), f"{where}: thresholds")]
+            keys_complaint(manifest["thresholds"], list(THRESHOLDS), f"{where}: thresholds"),
+            keys_complaint(manifest["onnx"], ["precisions", "thresholds"], f"{where}: onnx")]
     if any(complaints):
         errors.extend(c for c in complaints if c)
         return
     for precision, names in THRESHOLDS.items():
-        complaint = keys_complaint(manifest["thresholds"][precision], names, f"{where}: thresholds.{precision}")
-        if complaint:
-            errors.append(complaint)
-        for name, value in manifest["thresholds"][precision].items():
-            check(errors, is_number(value), f"{where}: thresholds.{precision}.{name}: a number expected")
+        validate_thresholds(manifest["thresholds"][precision], names, f"{where}: thresholds.{precision}", errors)
+    validate_thresholds(manifest["onnx"]["thresholds"], ONNX_THRESHOLDS, f"{where}: onnx.thresholds", errors)
+    precisions = [*onnx_routes.FLOATS, *onnx_routes.QUANTISED]
+    check(errors, is_list_of_texts(manifest["onnx"]["precisions"])
+          and all(each in precisions for each in manifest["onnx"]["precisions"]),
+          f"{where}: onnx.precisions: among {precisions}")
     check(errors, manifest["format"] == 1, f"{where}: format: 1 expected")
     check(errors, manifest["case"] == path.stem, f"{where}: case is not the file's name")
     check(errors, manifest["context"] is None or isinstance(manifest["context"], int), f"{where}: context")

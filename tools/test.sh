@@ -92,7 +92,7 @@ stage_tensorrt() {  # Compiles TensorRT's module against headers from PyPI, runs
   fi
   venv .venv-tensorrt tests/tensorrt/requirements.txt --no-deps
   configure tensorrt -DTRTMC_TENSORRT_INCLUDE="$(echo "$PWD"/.venv-tensorrt/lib/python3*/site-packages/kernel_lens/include/tensorrt)"
-  cmake --build --preset tensorrt -j "$jobs" --target trtmc_backend_tensorrt tensorrt_tests tensorrt11_tests tensorrt_routes_driver -- --quiet
+  cmake --build --preset tensorrt -j "$jobs" --target trtmc trtmc_backend_tensorrt tensorrt_tests tensorrt11_tests tensorrt_routes_driver -- --quiet
   ctest --preset tensorrt -j "$jobs" -R '^(tensorrt(11)?\.|structure\.module_tensorrt)'
 }
 

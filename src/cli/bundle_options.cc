@@ -172,7 +172,7 @@ ExportCommand parse_export_command(Arguments arguments, const Settings& settings
                 });
   parser.choices({std::begin(kExportTypes), std::end(kExportTypes)});
   parser.flag("--plain-operators",
-              "norms and rotations of additions and products, for systems without opset 23's own",
+              "for TensorRT, and for systems without opset 23's own norms and rotations",
               command.onnx.composed);
   declare_fp32_layers(parser, command.onnx.fp32_layers, "the model");
   declare_json(parser, command.json);

@@ -180,8 +180,8 @@ Value GraphOps::attention(Value q, Value k, Value v, int layer, const LayerSpec&
   const NetworkTensor keys = with_past(past.key, by_heads(k, spec_.num_kv_heads));
   const NetworkTensor values = with_past(past.value, by_heads(v, spec_.num_kv_heads));
   present_.push_back({keys, values});
-  return value_of(
-      sink_.merge_heads(sink_.attention(queries, keys, values, masks_.at(spec.sliding_window))));
+  const NetworkTensor mask = masks_.at(spec.sliding_window);
+  return value_of(sink_.merge_heads(sink_.attention(queries, keys, values, mask, type_)));
 }
 
 Value GraphOps::swiglu(Value gate, Value up) {

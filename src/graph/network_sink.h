@@ -81,13 +81,13 @@ class NetworkSink {
   virtual NetworkTensor concat(std::span<const NetworkTensor> parts, int axis) = 0;
 
   // ---- Attention.
-  // softmax(q k^T / sqrt(D)) v where mask is true: q [B, H, S, D], k and v [B, KV heads, T, D] with
-  // KV heads a divisor of H (query head h reads KV head h / (H / KV heads)), mask bool [B or 1, 1,
-  // S, T]. Every query sees something. A system that takes no scale gets q * (1 / sqrt(D)), worked
-  // out in float32 and rounded once; masks of its own ("causal", where queries or caches begin) are
-  // not to be relied on.
+  // softmax(q k^T / sqrt(D)) v where mask is true: q [B, H, S, D], k and v [B, KV heads, T, D] of
+  // `type`, with KV heads a divisor of H (query head h reads KV head h / (H / KV heads)), mask bool
+  // [B or 1, 1, S, T]. Every query sees something. A system that takes no scale gets q * (1 /
+  // sqrt(D)), worked out in float32 and rounded once; masks of its own ("causal", where queries or
+  // caches begin) are not to be relied on.
   virtual NetworkTensor attention(NetworkTensor q, NetworkTensor k, NetworkTensor v,
-                                  NetworkTensor mask) = 0;
+                                  NetworkTensor mask, ElementType type) = 0;
   // Writes update [B, H, S, D] into cache [B, H, capacity, D] at positions write_indices[b] + s, in
   // place, and gives the cache. For GraphForm::Cache::kInPlace only.
   virtual NetworkTensor update_cache(NetworkTensor cache, NetworkTensor update,

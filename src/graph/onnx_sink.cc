@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 
 #include "base/check.h"
 #include "tensor/block_formats.h"
@@ -122,12 +124,13 @@ Id OnnxSink::matrix(const TensorKey& key, MatrixOrder order) {
   return external(to_string(key), onnx_type(type), shape, OnnxData::Matrix{key, type, order});
 }
 
-// Of a quantised table only the rows that are asked for are decoded.
+// Of a quantised table only the rows that are asked for are decoded, but for systems that take
+// codes nowhere but before DequantizeLinear.
 NetworkTensor OnnxSink::embed(NetworkTensor ids, const TensorKey& table) {
   const auto rows = [&](Id whole) {
     return graph_.node("Gather", {whole, id_of(ids)}, {{"axis", int64_t{0}}});
   };
-  if (!is_quantized(bundle_.weight(table).dtype)) {
+  if (composed_ || !is_quantized(bundle_.weight(table).dtype)) {
     return NetworkTensor{rows(matrix(table, MatrixOrder::kByRows))};
   }
   constexpr int64_t kWidthAxis = 2;  // Of [B, S, W].
@@ -219,9 +222,35 @@ NetworkTensor OnnxSink::concat(std::span<const NetworkTensor> parts, int axis) {
 // ---- Attention
 
 NetworkTensor OnnxSink::attention(NetworkTensor q, NetworkTensor k, NetworkTensor v,
-                                  NetworkTensor mask) {
-  return node("Attention", {id_of(q), id_of(k), id_of(v), id_of(mask)},
-              {{"softmax_precision", static_cast<int64_t>(OnnxType::kFloat)}});
+                                  NetworkTensor mask, ElementType type) {
+  if (composed_ && type == ElementType::kFloat32) return composed_attention(q, k, v, mask);
+  std::vector<OnnxAttribute> attributes;
+  if (!composed_)
+    attributes.push_back({"softmax_precision", static_cast<int64_t>(OnnxType::kFloat)});
+  return node("Attention", {id_of(q), id_of(k), id_of(v), id_of(mask)}, std::move(attributes));
+}
+
+// Query heads that read one KV head are rows of one product. Each side is scaled by half of the
+// scale's exponent, as the operator's specification has it.
+NetworkTensor OnnxSink::composed_attention(NetworkTensor q, NetworkTensor k, NetworkTensor v,
+                                           NetworkTensor mask) {
+  const DecoderSpec& spec = bundle_.spec();
+  const auto by_heads = [&](NetworkTensor x, int heads) {
+    return node("Reshape", {id_of(x), graph_.integers(std::array<int64_t, 4>{0, heads, -1, 0})});
+  };
+  const NetworkTensor root = constant("attention.root_of_scale", {1, 1, 1, 1},
+                                      {std::pow(static_cast<float>(spec.head_dim), -0.25F)});
+  const NetworkTensor unseen =
+      constant("attention.unseen", {1, 1, 1, 1}, {std::numeric_limits<float>::lowest()});
+  const NetworkTensor keys = node("Transpose", {id_of(binary(Binary::kMultiply, k, root))},
+                                  {{"perm", std::vector<int64_t>{0, 1, 3, 2}}});
+  const NetworkTensor queries = by_heads(binary(Binary::kMultiply, q, root), spec.num_kv_heads);
+  const NetworkTensor scores =
+      by_heads(node("MatMul", {id_of(queries), id_of(keys)}), spec.num_heads);
+  const NetworkTensor seen = node("Where", {id_of(mask), id_of(scores), id_of(unseen)});
+  const NetworkTensor weights =
+      by_heads(node("Softmax", {id_of(seen)}, {{"axis", int64_t{-1}}}), spec.num_kv_heads);
+  return by_heads(node("MatMul", {id_of(weights), id_of(v)}), spec.num_heads);
 }
 
 NetworkTensor OnnxSink::update_cache(NetworkTensor /*cache*/, NetworkTensor /*update*/,

@@ -32,8 +32,10 @@ struct OnnxData {
 
 class OnnxSink final : public NetworkSink {
  public:
-  // For a graph of `form`, of this bundle's weights. `composed`: without the operators for norms
-  // and rotations, as systems get the graph that have none.
+  // For a graph of `form`, of this bundle's weights. `composed`: for systems that lack the
+  // operators for norms and rotations, and for TensorRT's parser: it takes no `softmax_precision`,
+  // no Attention in float32 that its builder might do by several kernels, and codes before
+  // DequantizeLinear only.
   OnnxSink(const Bundle& bundle, const GraphForm& form, bool composed);
 
   const OnnxGraph& graph() const { return graph_; }
@@ -59,8 +61,8 @@ class OnnxSink final : public NetworkSink {
   NetworkTensor merge_heads(NetworkTensor x) override;
   NetworkTensor slice(NetworkTensor x, int first, int count) override;
   NetworkTensor concat(std::span<const NetworkTensor> parts, int axis) override;
-  NetworkTensor attention(NetworkTensor q, NetworkTensor k, NetworkTensor v,
-                          NetworkTensor mask) override;
+  NetworkTensor attention(NetworkTensor q, NetworkTensor k, NetworkTensor v, NetworkTensor mask,
+                          ElementType type) override;
   NetworkTensor update_cache(NetworkTensor cache, NetworkTensor update,
                              NetworkTensor write_indices) override;
   NetworkTensor causal_mask(NetworkTensor attention_mask, NetworkTensor ids, int window) override;
@@ -69,6 +71,9 @@ class OnnxSink final : public NetworkSink {
                        int head_dim) override;
 
  private:
+  // In float32, of products and a softmax.
+  NetworkTensor composed_attention(NetworkTensor q, NetworkTensor k, NetworkTensor v,
+                                   NetworkTensor mask);
   NetworkTensor node(std::string_view op, std::vector<OnnxGraph::Id> inputs,
                      std::vector<OnnxAttribute> attributes = {});
   // The whole matrix, in the graph's type.

@@ -74,8 +74,8 @@ class RecordingSink final : public NetworkSink {
     for (const NetworkTensor part : parts) names += name(part) + ", ";
     return line("concat({}axis {})", names, axis);
   }
-  NetworkTensor attention(NetworkTensor q, NetworkTensor k, NetworkTensor v,
-                          NetworkTensor mask) override {
+  NetworkTensor attention(NetworkTensor q, NetworkTensor k, NetworkTensor v, NetworkTensor mask,
+                          ElementType /*type*/) override {
     return line("attention({}, {}, {}, mask {})", name(q), name(k), name(v), name(mask));
   }
   NetworkTensor update_cache(NetworkTensor cache, NetworkTensor update,

@@ -12,6 +12,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 import e2e_manifests  # pylint: disable=wrong-import-position
+from text_gates import edit_distance, text_checks  # pylint: disable=wrong-import-position
 
 
 class Validate(unittest.TestCase):
@@ -59,6 +60,12 @@ class Validate(unittest.TestCase):
         self.assertIn("cosine_p5 is missing", self.complaints(
             "tests/e2e/smollm3/smollm3-tiny.json", lambda d: d["thresholds"]["bfloat16"].pop("cosine_p5")))
 
+    def test_precisions_of_onnx_are_those_that_can_run(self):
+        path = "tests/e2e/smollm3/smollm3-tiny.json"
+        self.assertIn("onnx.precisions: among", self.complaints(path, lambda d: d["onnx"]["precisions"].append("bf16")))
+        self.assertIn("chat_edit_distance is missing",
+                      self.complaints(path, lambda d: d["onnx"]["thresholds"].pop("chat_edit_distance")))
+
     def test_a_revision_is_pinned(self):
         self.assertIn("a pinned commit expected", self.complaints(
             "tests/e2e/smollm3/smollm3-3b.json", lambda d: d.update(revision="main")))
@@ -89,6 +96,21 @@ class Validate(unittest.TestCase):
         self.assertIn("strategy smollm3_decoder_kv_cache: of other and smollm3", complaints)
 
 
+class TextGates(unittest.TestCase):
+    def test_the_edit_distance_is_a_share_of_the_longer_one(self):
+        self.assertEqual(edit_distance("kitten", "sitting"), 3 / 7)
+        self.assertEqual(edit_distance([1, 2, 3], [1, 2, 3]), 0)
+        self.assertEqual(edit_distance([], [1]), 1)
+        self.assertEqual(edit_distance([], []), 0)
+
+    def test_chats_are_held_to_their_own_threshold(self):
+        gates = {"continuation_edit_distance": 0.25, "chat_edit_distance": 0.15}
+        five = [1, 2, 3, 4, 5]
+        checks = text_checks([("0_raw", [9, *five[1:]], five), ("1_chat", [9, *five[1:]], five), ("2_raw", five, five)], gates)
+        self.assertEqual([(c["name"][:4], c["figure"], c["passed"]) for c in checks], [("cont", 0.2, True), ("chat", 0.2, False)])
+        self.assertEqual(checks[0]["note"], "1 of 2 without a wrong token; 0_raw")
+
+
 class Prove(unittest.TestCase):
     def run_model_ci(self, *arguments):
         with tempfile.TemporaryDirectory() as home:
@@ -101,6 +123,11 @@ class Prove(unittest.TestCase):
         self.assertEqual(result.returncode, 77)
         self.assertIn("not run: checkpoint not found: HuggingFaceTB/SmolLM3-3B@a07cc9a0", result.stderr)
         self.assertNotIn("passed", result.stdout)
+
+    def test_without_onnxruntime_its_routes_are_not_run(self):
+        result = self.run_model_ci("prove", "smollm3-tiny", "--route", "onnx", "--trtmc", "/bin/true", "--python", "/bin/false")
+        self.assertEqual(result.returncode, 77)
+        self.assertIn("not run: /bin/false has no onnxruntime", result.stderr)
 
     def test_a_program_that_does_nothing_fails(self):
         result = self.run_model_ci("prove", "smollm3-tiny", "--trtmc", "/bin/true")

@@ -5,7 +5,6 @@
 The gates are those of the E2E manifests (tests/e2e), as for the backends. Needs tests/requirements.txt.
 """
 import argparse
-import base64
 import json
 import pathlib
 import subprocess
@@ -19,6 +18,7 @@ try:
     import numpy as np
     import onnx
     from onnx_generate import OnnxModel
+    from onnx_verify import float32_checks, half_checks, relative_l2
 except ImportError as missing:
     print(f"skipped: {missing} (make it with: .venv/bin/pip install -r tests/requirements.txt)")
     sys.exit(77)
@@ -33,24 +33,6 @@ def trtmc(*arguments):
     return subprocess.run([*TRTMC, *map(str, arguments)], check=True, capture_output=True).stdout
 
 
-def unpack(packed):
-    raw = base64.b64decode(packed["data"])
-    if packed["dtype"] == "f32":
-        return np.frombuffer(raw, np.float32).reshape(packed["shape"])
-    return (np.frombuffer(raw, np.uint16).astype(np.uint32) << 16).view(np.float32).reshape(packed["shape"])
-
-
-def relative_l2(actual, expected):
-    """Of each row."""
-    actual, expected = actual.astype(np.float64), expected.astype(np.float64)
-    return np.linalg.norm(actual - expected, axis=-1) / np.linalg.norm(expected, axis=-1)
-
-
-def cosine(a, b):
-    a, b = a.astype(np.float64), b.astype(np.float64)
-    return (a * b).sum(-1) / (np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1))
-
-
 def reference_answer(bundle, ids, tokens, *arguments):
     """What `trtmc run` says of a greedy answer to `ids`."""
     return json.loads(trtmc("run", bundle, "--raw", "--prompt-ids", json.dumps(ids), "--temperature", "0", "--max-tokens",
@@ -61,51 +43,9 @@ def thresholds(manifest):
     return json.loads(next((ROOT / "tests/e2e").glob(f"*/{manifest}.json")).read_text())["thresholds"]
 
 
-class Failures(list):
+def failures(checks):
     """The gates that a model does not pass."""
-
-    def gate(self, name, passed, figure):
-        if not passed:
-            self.append(f"{name}: {figure:.3g}")
-
-
-def float32_failures(model, golden, gates):
-    """As `trtmc verify --goldens` judges float32, but for hidden states, which an export does not show."""
-    failures = Failures()
-    for case in golden["cases"]:
-        expected, rows = case["float32"], case["float32"]["positions"]
-        logits = model.run([case["prompt_ids"]])[0][0]
-        for name, actual, wanted in (("logits", logits[case["full_positions"]], unpack(expected["logits"])),
-                                     ("columns", logits[rows][:, golden["columns"]], unpack(expected["columns"]))):
-            worst = relative_l2(actual, wanted).max()
-            failures.gate(f"{case['name']} {name} l2", worst <= gates["logits_relative_l2"], worst)
-            worst = cosine(actual, wanted).min()
-            failures.gate(f"{case['name']} {name} cosine", worst >= gates["logits_cosine"], worst)
-        sums = np.logaddexp.reduce(logits[rows].astype(np.float64), axis=-1)
-        worst = np.abs(sums - unpack(expected["logsumexp"])).max()
-        failures.gate(f"{case['name']} logsumexp", worst <= gates["logsumexp_difference"], worst)
-        tokens = model.greedy(case["prompt_ids"], len(expected["continuation"]))
-        wrong = sum(a != b for a, b in zip(tokens, expected["continuation"]))
-        failures.gate(f"{case['name']} greedy", wrong <= gates["greedy_mismatches"], wrong)
-    return failures
-
-
-def half_failures(model, golden, gates):
-    """A float of 16 bits against float32's results, by the gates of bfloat16."""
-    l2, cosines, agreed = [], [], []
-    for case in golden["cases"]:
-        expected, rows = case["float32"], case["float32"]["positions"]
-        logits = model.run([case["prompt_ids"]])[0][0].astype(np.float32)
-        columns = logits[rows][:, golden["columns"]]
-        l2 += list(relative_l2(columns, unpack(expected["columns"])))
-        cosines += list(cosine(columns, unpack(expected["columns"])))
-        decided = unpack(expected["margins"]) >= gates["argmax_margin"]
-        agreed += list((logits[rows].argmax(-1) == np.array(expected["argmax"]))[decided])
-    failures = Failures()
-    failures.gate("l2", np.percentile(l2, 95) <= gates["relative_l2_p95"], np.percentile(l2, 95))
-    failures.gate("cosine", np.percentile(cosines, 5) >= gates["cosine_p5"], np.percentile(cosines, 5))
-    failures.gate("argmax", np.mean(agreed) >= gates["argmax_agreement"], np.mean(agreed))
-    return failures
+    return [f"{check['name']}: {check['figure']:.3g}" for check in checks if not check["passed"]]
 
 
 def steps_after_prefill(model, ids, prefill):
@@ -176,17 +116,17 @@ class Embedded(OnnxCase):
         cls.short = {**cls.golden, "cases": cls.golden["cases"][:3]}
 
     def test_float32_is_as_in_transformers(self):
-        self.assertEqual(float32_failures(self.model, self.golden, self.gates["float32"]), [])
+        self.assertEqual(failures(float32_checks(self.model, self.golden, self.gates["float32"])), [])
 
     def test_float16_passes_the_gates_of_16_bits(self):
         model = OnnxModel(self.export(TINY, "f16", "--dtype", "f16"))
         self.assertEqual(model.caches[0].type, "tensor(float16)")
-        self.assertEqual(half_failures(model, self.short, self.gates["bfloat16"]), [])
+        self.assertEqual(failures(half_checks(model, self.short, self.gates["bfloat16"])), [])
 
     def test_a_layer_kept_in_float32_stays_so_among_float16(self):
         model = OnnxModel(self.export(TINY, "f16_layer", "--dtype", "f16", "--fp32-layer", 0))
         self.assertEqual([cache.type for cache in model.caches[:4]], ["tensor(float)"] * 2 + ["tensor(float16)"] * 2)
-        self.assertEqual(half_failures(model, self.short, self.gates["bfloat16"]), [])
+        self.assertEqual(failures(half_checks(model, self.short, self.gates["bfloat16"])), [])
 
     def test_prefill_and_32_steps_are_one_prefill(self):
         ids = self.golden["cases"][-1]["prompt_ids"][:80]
@@ -194,19 +134,22 @@ class Embedded(OnnxCase):
         self.assertLess(relative_l2(steps_after_prefill(self.model, ids, 48), at_once).max(), 1e-5)
 
     def test_padding_on_the_left_changes_no_row(self):
+        self.assert_padding_changes_no_row(self.model)
+
+    def assert_padding_changes_no_row(self, model):
         ids = self.golden["cases"][-1]["prompt_ids"]
         rows = [ids[:5], ids[5:30], ids[30:42]]
         width = max(map(len, rows))
         padded = [[0] * (width - len(row)) + row for row in rows]
         mask = np.array([[0] * (width - len(row)) + [1] * len(row) for row in rows])
         positions = np.maximum(mask.cumsum(-1) - 1, 0)
-        logits, past = self.model.run(padded, mask, positions)
+        logits, past = model.run(padded, mask, positions)
         self.assertTrue(np.isfinite(logits).all())
         next_ids = [[ids[50]], [ids[51]], [ids[52]]]
-        stepped, _ = self.model.run(next_ids, np.hstack([mask, np.ones((3, 1), np.int64)]),
+        stepped, _ = model.run(next_ids, np.hstack([mask, np.ones((3, 1), np.int64)]),
                                     positions[:, -1:] + 1, past)
         for row, token, actual, step in zip(rows, next_ids, logits, stepped):
-            alone = self.model.run([row + token])[0][0]
+            alone = model.run([row + token])[0][0]
             self.assertLess(relative_l2(actual[-len(row):], alone[:-1]).max(), 1e-5)
             self.assertLess(relative_l2(step, alone[-1:]).max(), 1e-5)
 
@@ -218,11 +161,24 @@ class Embedded(OnnxCase):
         self.assertEqual(actual.decode().strip(), expected.decode().strip())
         self.assertGreater(len(actual), 100)
 
-    def test_norms_and_rotations_composed_of_plain_operations_are_as_in_transformers(self):
+    def test_plain_operators_are_as_in_transformers(self):
         plain = self.export(TINY, "composed", "--plain-operators")
         operators = {node.op_type for node in onnx.load(plain / "model.onnx", load_external_data=False).graph.node}
-        self.assertFalse(operators & {"RMSNormalization", "RotaryEmbedding"})
-        self.assertEqual(float32_failures(OnnxModel(plain), self.short, self.gates["float32"]), [])
+        self.assertFalse(operators & {"RMSNormalization", "RotaryEmbedding", "Attention"})
+        model = OnnxModel(plain)
+        self.assertEqual(failures(float32_checks(model, self.short, self.gates["float32"])), [])
+        ids = self.golden["cases"][-1]["prompt_ids"][:80]
+        self.assertLess(relative_l2(steps_after_prefill(model, ids, 48), model.run([ids])[0][0]).max(), 1e-5)
+        self.assert_padding_changes_no_row(model)
+
+    def test_plain_operators_in_float16_pass_the_gates_of_16_bits(self):
+        out = self.export(TINY, "composed_f16", "--plain-operators", "--dtype", "f16", "--fp32-layer", 1)
+        nodes = onnx.load(out / "model.onnx", load_external_data=False).graph.node
+        attention = [node for node in nodes if node.op_type == "Attention"]
+        layers = json.loads((TINY / "config.json").read_text())["num_hidden_layers"]
+        self.assertEqual(len(attention), layers - 1)  # But for the layer in float32.
+        self.assertFalse([a.name for node in attention for a in node.attribute])
+        self.assertEqual(failures(half_checks(OnnxModel(out), self.short, self.gates["bfloat16"])), [])
 
 
 class FewBits(OnnxCase):
@@ -260,18 +216,27 @@ class Random(OnnxCase):
                 name = path.name.removesuffix(".json.zst")
                 with self.subTest(name):
                     golden = json.loads(read_text(path))
-                    self.assertEqual(float32_failures(OnnxModel(self.export_golden(golden, name)), golden, gates), [])
+                    self.assertEqual(failures(float32_checks(OnnxModel(self.export_golden(golden, name)), golden, gates)), [])
+
+    def test_plain_operators_are_as_in_transformers(self):
+        gates = thresholds("smollm3-random")["float32"]
+        for name in ("head_dim_128", "heads_3_to_1", "heads_1_to_1", "odd_sizes", "sliding_window", "yarn_4_v5"):
+            with self.subTest(name):
+                golden = random_golden(name)
+                out = self.export_golden(golden, f"plain_{name}", "--plain-operators")
+                self.assertEqual(failures(float32_checks(OnnxModel(out), golden, gates)), [])
 
     def test_weights_of_few_bits_in_blocks_that_are_not_whole(self):
         golden = random_golden("odd_sizes")
         ids = golden["cases"][0]["prompt_ids"][:12]
         checkpoint = self.checkpoint_of(golden, "few_bits")
         for quant in ("q8", "q6", "q4", "q4_q6"):
-            with self.subTest(quant):
-                answer = reference_answer(self.bundle(checkpoint, quant), ids, 8)
-                model = OnnxModel(self.export(checkpoint, f"few_bits_{quant}", quant=quant))
-                self.assertEqual(model.greedy(ids, len(answer["ids"])), answer["ids"])
-                self.assertGreater(len(answer["ids"]), 3)
+            answer = reference_answer(self.bundle(checkpoint, quant), ids, 8)
+            self.assertGreater(len(answer["ids"]), 3)
+            for name, operators in (("own", []), ("plain", ["--plain-operators"])):
+                with self.subTest(f"{quant} {name}"):
+                    model = OnnxModel(self.export(checkpoint, f"few_bits_{quant}_{name}", *operators, quant=quant))
+                    self.assertEqual(model.greedy(ids, len(answer["ids"])), answer["ids"])
 
     def test_a_layer_that_does_not_rotate_sees_no_distance(self):
         golden = random_golden("schedule_list")
@@ -300,7 +265,7 @@ class Mistakes(OnnxCase):
     def wrong(self, golden_name, **config):
         golden = random_golden(golden_name)
         model = OnnxModel(self.export_golden(golden, golden_name, **config))
-        return float32_failures(model, golden, thresholds("smollm3-random")["float32"])
+        return failures(float32_checks(model, golden, thresholds("smollm3-random")["float32"]))
 
     def test_a_flipped_flag_of_the_schedule_fails(self):
         self.assertNotEqual(self.wrong("schedule_list", no_rope_layers=[1, 1, 1, 1]), [])

@@ -308,7 +308,7 @@ NetworkTensor NvInferSink::tokens_in_use(NetworkTensor cache, NetworkTensor mask
 }
 
 NetworkTensor NvInferSink::attention(NetworkTensor q, NetworkTensor k, NetworkTensor v,
-                                     NetworkTensor mask) {
+                                     NetworkTensor mask, ElementType type) {
   if (caches_.contains(k)) {
     k = tokens_in_use(k, mask);
     v = tokens_in_use(v, mask);
@@ -319,7 +319,7 @@ NetworkTensor NvInferSink::attention(NetworkTensor q, NetworkTensor k, NetworkTe
     throw Error(ErrorCode::kUnsupported, "TensorRT refuses the layer \"attention\"",
                 "--verbose prints what it says");
   }
-  return keep(layer->getOutput(0), type_of(q));
+  return keep(layer->getOutput(0), data_type(type));
 }
 
 NetworkTensor NvInferSink::update_cache(NetworkTensor cache, NetworkTensor update,

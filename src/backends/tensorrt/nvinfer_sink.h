@@ -63,8 +63,8 @@ class NvInferSink final : public NetworkSink {
   NetworkTensor merge_heads(NetworkTensor x) override;
   NetworkTensor slice(NetworkTensor x, int first, int count) override;
   NetworkTensor concat(std::span<const NetworkTensor> parts, int axis) override;
-  NetworkTensor attention(NetworkTensor q, NetworkTensor k, NetworkTensor v,
-                          NetworkTensor mask) override;
+  NetworkTensor attention(NetworkTensor q, NetworkTensor k, NetworkTensor v, NetworkTensor mask,
+                          ElementType type) override;
   NetworkTensor update_cache(NetworkTensor cache, NetworkTensor update,
                              NetworkTensor write_indices) override;
   // Never: masks are given.
