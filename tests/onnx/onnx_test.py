@@ -318,6 +318,20 @@ class Formats(OnnxCase):
         tables = {t.name: t.data_type for t in inferred.initializer if "norm" in t.name or "rope" in t.name}
         self.assertEqual(set(tables.values()), {onnx.TensorProto.FLOAT})
 
+    def test_only_the_tables_of_rotations_follow_the_context(self):
+        """A step has nothing to do with a capacity: of 1 234 and of 8 765 tokens the graph is the same."""
+        graphs = []
+        for context in (1234, 8765):
+            bundle, out = self.folder / f"context_{context}.trtmc", self.folder / f"context_{context}.onnx.d"
+            trtmc("build", TINY, "-o", bundle, "--context", context)
+            trtmc("export", bundle, "--format", "onnx", "-o", out)
+            graph = onnx.load(out / "model.onnx", load_external_data=False).graph
+            self.assertEqual([t.name for t in graph.initializer if context in t.dims], ["rope.cos", "rope.sin"])
+            users = [node for node in graph.node if set(node.input) & {"rope.cos", "rope.sin"}]
+            self.assertEqual([node.op_type for node in users], ["Gather", "Gather"])
+            graphs.append((graph.node, graph.input, graph.output))
+        self.assertEqual(graphs[0], graphs[1])
+
     def test_names_are_those_of_optimum(self):
         model = OnnxModel(self.export(TINY, "names"))
         layers = json.loads((TINY / "config.json").read_text())["num_hidden_layers"]
