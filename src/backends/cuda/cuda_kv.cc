@@ -58,6 +58,8 @@ void CudaRopeTable::reach(int last_position) {
   check_cuda(cudaMemcpy(memory_.data() + static_cast<size_t>(num_filled_) * width * 2,
                         values.data(), values.size() * sizeof(float), cudaMemcpyHostToDevice),
              "copying rotations to the GPU");
+  // Such a copy may return before it has arrived, and the steps' stream waits for no other.
+  check_cuda(cudaStreamSynchronize(cudaStreamLegacy), "copying rotations to the GPU");
   num_filled_ = end;
 }
 

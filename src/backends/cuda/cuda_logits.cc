@@ -69,6 +69,9 @@ void CudaLogits::sample(std::span<const SampleRow> rows, std::span<Sampled> out)
 
 void CudaLogits::score(std::span<const ScoreRow> rows, std::span<TokenScore> out) const {
   TRTMC_CHECK(rows.size() == out.size(), "one result for each row");
+  for (const ScoreRow& row : rows) {
+    TRTMC_CHECK(row.row >= 0 && row.row < num_rows_, "a row of logits that was not asked for");
+  }
   for (const size_t i : sampler_->score(values_, stride_, rows, out)) {
     Logits::score(rows.subspan(i, 1), out.subspan(i, 1));
   }
