@@ -66,9 +66,7 @@ void apply_penalties(std::span<float> scores, const SampleRow& row) {
 // if there are none of these, else a copy that lives until this thread's next call.
 std::span<const float> adjusted_scores(std::span<const float> logits, const SampleRow& row) {
   const SamplingParams& params = *row.params;
-  const bool penalties =
-      has_penalties(params) && !(row.counts.empty() && row.prompt_tokens.empty());
-  if (params.logit_bias.empty() && !penalties && row.allowed.empty()) return logits;
+  if (!changes_scores(row)) return logits;
 
   thread_local std::vector<float> scores;
   scores.assign(logits.begin(), logits.end());
@@ -77,7 +75,7 @@ std::span<const float> adjusted_scores(std::span<const float> logits, const Samp
     float& score = scores[static_cast<size_t>(token)];
     score = sum(score, bias);
   }
-  if (penalties) apply_penalties(scores, row);
+  if (penalties_change_scores(row)) apply_penalties(scores, row);
   if (!row.allowed.empty()) {
     for (size_t token = 0; token < scores.size(); ++token) {
       if (!is_allowed(row.allowed, token)) scores[token] = kMinusInfinity;
@@ -309,6 +307,14 @@ double Normaliser::logprob(float logit) const {
 bool has_penalties(const SamplingParams& params) {
   return params.repetition_penalty != 1 || params.presence_penalty != 0 ||
          params.frequency_penalty != 0;
+}
+
+bool penalties_change_scores(const SampleRow& row) {
+  return has_penalties(*row.params) && !(row.counts.empty() && row.prompt_tokens.empty());
+}
+
+bool changes_scores(const SampleRow& row) {
+  return !row.params->logit_bias.empty() || penalties_change_scores(row) || !row.allowed.empty();
 }
 
 void validate(const SamplingParams& params) {

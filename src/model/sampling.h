@@ -66,6 +66,10 @@ struct SampleRow {
   std::span<const TokenId> prompt_tokens = {};
 };
 
+// Whether penalties, or anything else, make scores of a row's logits that are not the logits.
+bool penalties_change_scores(const SampleRow& row);
+bool changes_scores(const SampleRow& row);
+
 // `logprob` and `top` are those of the model's own distribution: before bias, penalties and
 // temperature. Without logprobs asked for, `logprob` is 0.
 struct Sampled {

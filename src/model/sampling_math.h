@@ -112,7 +112,8 @@ struct MassScale {
 };
 
 TRTMC_HOST_DEVICE MassScale mass_scale(float highest, double temperature, int bits) {
-  // Beyond these every difference of floats is nothing or everything, and no product overflows.
+  // Beyond these every difference of floats is nothing or everything. Finite, so that equal scores
+  // have the product 0, which infinity times 0 is not.
   constexpr double kLeast = 0x1p-960, kMost = 0x1p960;
   const double exact = 0x1.71547652b82fep0 / temperature;
   const double least = exact > kLeast ? exact : kLeast;

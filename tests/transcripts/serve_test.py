@@ -23,6 +23,16 @@ OPTIONS = argparse.Namespace()
 REST_OF_REQUEST = b'{"prompt": "Hello"}'
 
 
+def await_text(read, accepts, what):
+    """The text that read() gives once accepts() its lines."""
+    deadline = time.monotonic() + TIMEOUT_S / 4
+    while not accepts((text := read()).splitlines()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"no {what} in\n{text}")
+        time.sleep(0.01)
+    return text
+
+
 class Server:
     """A server of the embedded model, called "tiny", on a port that is free."""
 
@@ -55,11 +65,7 @@ class Server:
 
     def await_metrics(self, line):
         """What /metrics says once it has this line: an answer ends a moment after its client has gone."""
-        deadline = time.monotonic() + TIMEOUT_S / 4
-        while line not in (text := self.ask("GET", "/metrics")[2].decode()).splitlines():
-            if time.monotonic() > deadline:
-                raise AssertionError(f"no {line} in\n{text}")
-        return text
+        return await_text(lambda: self.ask("GET", "/metrics")[2].decode(), lambda lines: line in lines, line)
 
     def half_request(self):
         """A connection whose request has begun, as the server has said: it waits for the body, REST_OF_REQUEST."""
@@ -80,6 +86,9 @@ class Server:
     def lines(self):
         self.log.seek(0)
         return self.log.read().decode().splitlines()
+
+    def await_line(self, accepts, what):
+        await_text(lambda: "\n".join(self.lines()), lambda lines: any(map(accepts, lines)), what)
 
 
 def fails(*arguments):
@@ -142,8 +151,7 @@ class Serve(unittest.TestCase):
     def test_a_second_signal_ends_it_at_once(self):
         with Server("--drain-seconds", "3600") as server, server.half_request():
             server.process.send_signal(signal.SIGTERM)
-            while not any(line.startswith("stopping") for line in server.lines()):
-                pass
+            server.await_line(lambda line: line.startswith("stopping"), "word of an end")
             self.assertEqual(server.stop(signal.SIGTERM), -signal.SIGTERM)
 
     def test_the_deadline_ends_it(self):
@@ -176,8 +184,7 @@ class Serve(unittest.TestCase):
                 for text, what in (("new\n", "read again"), ("", "as before")):  # A file without a key is not taken.
                     keys.write_text(text, encoding="utf-8")
                     server.process.send_signal(signal.SIGHUP)
-                    while not any(line.endswith(f", keys {what}") for line in server.lines()):
-                        pass
+                    server.await_line(lambda line, end=f", keys {what}": line.endswith(end), f"keys {what}")
                     self.assertEqual(server.ask("GET", "/v1/models", Authorization="Bearer new")[0], 200)
                 self.assertEqual(server.ask("GET", "/v1/models", Authorization="Bearer old")[0], 401)
 

@@ -11,9 +11,7 @@ namespace {
 
 // Whether the largest logit is all that is asked for.
 bool is_plain_greedy(const SampleRow& row) {
-  const SamplingParams& params = *row.params;
-  return params.temperature == 0 && params.logit_bias.empty() && !has_penalties(params) &&
-         row.allowed.empty() && row.top_logprobs <= 0;
+  return row.params->temperature == 0 && !changes_scores(row) && row.top_logprobs <= 0;
 }
 
 }  // namespace

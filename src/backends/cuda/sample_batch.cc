@@ -19,16 +19,8 @@ static_assert(kJobsOffset % kAlignment == 0 && sizeof(SampleJob) % alignof(Sampl
 constexpr size_t kListsOffset =
     (kJobsOffset + sizeof(SampleJob) * kMostSampleJobs + kAlignment - 1) / kAlignment * kAlignment;
 
-bool changes_by_penalties(const SampleRow& row) {
-  return has_penalties(*row.params) && !(row.counts.empty() && row.prompt_tokens.empty());
-}
-
-bool changes_scores(const SampleRow& row) {
-  return !row.params->logit_bias.empty() || changes_by_penalties(row) || !row.allowed.empty();
-}
-
 size_t list_bytes(const SampleRow& row) {
-  const bool penalties = changes_by_penalties(row);
+  const bool penalties = penalties_change_scores(row);
   return aligned(row.params->logit_bias.size() * sizeof(TokenBias)) +
          (penalties ? aligned(row.prompt_tokens.size_bytes()) +
                           aligned(row.counts.size() * sizeof(TokenSeen))
@@ -114,7 +106,9 @@ SampleJob& SampleBatch::add_job(SampleKind kind, const float* logits) {
   job.mass_bits = mass_bits(static_cast<size_t>(vocab_size_));
   job.top_p = 1;
   job.target = -1;
-  state(num_jobs_++) = {};
+  // Should the passes find no token, the row is left to the host.
+  state(num_jobs_) = {};
+  state(num_jobs_++).token = -1;
   return job;
 }
 
@@ -136,7 +130,7 @@ void SampleBatch::add_lists(const SampleRow& row, SampleJob& job) {
     TRTMC_CHECK(is_token(token), "a bias of no token");
     *biases++ = {token, bias};
   }
-  if (changes_by_penalties(row)) {
+  if (penalties_change_scores(row)) {
     job.repetition_penalty = static_cast<float>(params.repetition_penalty);
     job.presence_penalty = static_cast<float>(params.presence_penalty);
     job.frequency_penalty = static_cast<float>(params.frequency_penalty);

@@ -48,7 +48,7 @@ struct SampleJob {
 
 inline constexpr int kMostTopLogprobs = 20;
 
-// Zero before the first pass.
+// Zero before the first pass, but for `token`, which is -1.
 struct SampleState {
   uint64_t best;  // The largest score_key() above the complement of its token; 0: no scores.
   // Of a selection that is going on: the key's digits so far, and what is missing below them.
