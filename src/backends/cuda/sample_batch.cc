@@ -156,6 +156,7 @@ bool SampleBatch::read_top(const Row& row, double& logprob, float logit,
                               mass_bits(static_cast<size_t>(vocab_size_)), of.total);
   logprob = normaliser.logprob(logit);
   std::vector<std::pair<float, TokenId>> likely;
+  likely.reserve(static_cast<size_t>(of.num_top));
   for (int i = 0; i < of.num_top; ++i) likely.emplace_back(of.top_logits[i], of.top_tokens[i]);
   std::ranges::sort(likely, [](const auto& a, const auto& b) {
     return a.first > b.first || (a.first == b.first && a.second < b.second);
